@@ -685,7 +685,7 @@ test('the filter for a box of allocation stacks names these, or its function whe
 
 test('the keys that are listed are those that the picture has', () => {
   const texts = graphKeys(false).flatMap(([, rows]) => rows.map(([, text]) => text));
-  const others = FLAME_KEYS.filter(({ action }) =>
+  const others = FLAME_KEYS.rows.filter(({ action }) =>
     ['search', 'focus', 'ignore', 'hide', 'collapse', 'sandwich', 'leave'].includes(action),
   );
   assert.equal(others.length, 7);

@@ -3,7 +3,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { AllocationSummary, Frame } from '../../extension/shared/protocol.gen';
-import { actionOf, KEYS } from '../../webview/src/shell/keys';
+import { BOX_KEYS, FLAME_KEYS, STACK_KEYS } from '../../webview/src/flame/keys';
+import { GRAPH_KEYS, PROFILE_KEYS, TIMELINE_KEYS } from '../../webview/src/shell/keys';
 import { wheelTurn } from '../../webview/src/timeline/input/wheel';
 import { Names } from '../../webview/src/base/names';
 import { restoreState } from '../../webview/src/timeline/state';
@@ -162,11 +163,16 @@ describe('input', () => {
   const press = (
     key: string,
     held: Partial<Record<'shiftKey' | 'altKey' | 'ctrlKey' | 'metaKey', boolean>> = {},
-  ) => actionOf({ key, shiftKey: false, altKey: false, ctrlKey: false, metaKey: false, ...held });
+  ) =>
+    TIMELINE_KEYS.actionOf({ key, shiftKey: false, altKey: false, ctrlKey: false, metaKey: false, ...held });
 
   it('gives every key to one action', () => {
-    const keys = KEYS.flatMap((row) => row.keys);
-    assert.equal(new Set(keys).size, keys.length);
+    const tables = { TIMELINE_KEYS, PROFILE_KEYS, GRAPH_KEYS, FLAME_KEYS, STACK_KEYS, BOX_KEYS };
+    for (const [name, { rows }] of Object.entries(tables)) {
+      const keys = rows.flatMap((row) => row.keys);
+      assert.ok(keys.length > 4, name);
+      assert.equal(new Set(keys).size, keys.length, name);
+    }
     assert.equal(press('P', { shiftKey: true }), null);
     assert.equal(press('P'), 'peak', 'caps lock');
     assert.equal(press('+', { shiftKey: true }), 'zoomIn');

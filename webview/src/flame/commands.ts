@@ -8,7 +8,7 @@ import { t } from '../base/l10n';
 import { shorten } from '../base/text';
 import { besideBox, childBox, fillingBoxes, parentBox, type BoxFacts } from './boxes';
 import { panned, WHOLE, zoomed } from './camera';
-import { flameAction, type FlameAction } from './keys';
+import { STACK_KEYS, type FlameAction } from './keys';
 import type { FlamePlot } from './plot';
 import { isDrawn, type FlameSettings } from './settings';
 import { nameText } from './words';
@@ -39,7 +39,7 @@ export class FlameCommands {
 
   /** Does what a key stands for; false when it stands for nothing here. */
   take(event: KeyboardEvent): boolean {
-    const action = flameAction(event);
+    const action = STACK_KEYS.actionOf(event);
     if (!action) return false;
     const onPlot = isDrawn(this.settings) && event.target === this.plot.surface;
     return onPlot ? this.runOnPlot(action) : this.runOnName(action);

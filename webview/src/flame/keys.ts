@@ -1,7 +1,7 @@
-// The keys of the flame graph and what they do. The list of keys that `?` shows is made of this table as well.
+// The keys of the flame graph, wherever it is shown.
 
 import { t } from '../base/l10n';
-import type { KeyPress } from '../shell/keys';
+import { KeyTable, type KeyRow } from '../shell/key-table';
 
 export type FlameAction =
   | 'above'
@@ -26,14 +26,7 @@ export type FlameAction =
   | 'sandwich'
   | 'objects';
 
-export interface FlameKeyRow {
-  /** As `KeyboardEvent.key`, with "Shift+" or "Mod+" (Ctrl, or Cmd) before it. */
-  readonly keys: readonly string[];
-  readonly action: FlameAction;
-  readonly text: string;
-}
-
-export const FLAME_KEYS: readonly FlameKeyRow[] = [
+const ROWS: readonly KeyRow<FlameAction>[] = [
   { keys: ['ArrowUp'], action: 'above', text: t('To the box above') },
   { keys: ['ArrowDown'], action: 'below', text: t('To the box below') },
   { keys: ['ArrowLeft'], action: 'left', text: t('To the box on the left') },
@@ -60,21 +53,23 @@ export const FLAME_KEYS: readonly FlameKeyRow[] = [
   },
 ];
 
-/** Where stacks allocated the objects of a heap dump. */
-export const OBJECT_KEYS: readonly FlameKeyRow[] = [
-  { keys: ['o'], action: 'objects', text: t('Show the objects that a box allocated') },
-];
+export const FLAME_KEYS = new KeyTable(ROWS, true);
 
-const ACTIONS = new Map(
-  [...FLAME_KEYS, ...OBJECT_KEYS].flatMap((row) => row.keys.map((key) => [key, row.action] as const)),
+/** Of the stacks that allocated the objects of a heap dump. */
+export const STACK_KEYS = new KeyTable<FlameAction>(
+  [...ROWS, { keys: ['o'], action: 'objects', text: t('Show the objects that a box allocated') }],
+  true,
 );
 
-export function flameAction(press: KeyPress): FlameAction | null {
-  if (press.altKey) return null;
-  const key = press.key.length === 1 ? press.key.toLowerCase() : press.key;
-  const letter = /^[a-z]$/.test(key);
-  const mod = press.ctrlKey || press.metaKey ? 'Mod+' : '';
-  // A symbol's own Shift is not asked for, nor is that of a letter which has no meaning of its own with it.
-  const shifted = press.shiftKey && letter ? ACTIONS.get(`${mod}Shift+${key}`) : undefined;
-  return shifted ?? ACTIONS.get(mod + key) ?? null;
-}
+/** What of them a picture of a heap dump has. */
+const BOX_ACTIONS: ReadonlySet<FlameAction> = new Set([
+  ...(['above', 'below', 'left', 'right', 'zoom', 'open', 'leave', 'pageUp', 'pageDown', 'whole'] as const),
+  ...(['zoomIn', 'zoomOut', 'nextMatch', 'previousMatch'] as const),
+]);
+
+export const BOX_KEYS = new KeyTable<FlameAction>(
+  ROWS.filter(({ action }) => BOX_ACTIONS.has(action)).map((row) =>
+    row.action === 'leave' ? { ...row, text: t('Clear the selection, then the zoom') } : row,
+  ),
+  true,
+);

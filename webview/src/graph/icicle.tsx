@@ -9,7 +9,7 @@ import { WHOLE, zoomed, type FlameCamera } from '../flame/camera';
 import { FlameCrumbs } from '../flame/crumbs';
 import { FlameHover, type Hovered } from '../flame/hover';
 import { listenToPointer } from '../flame/input';
-import { flameAction, type FlameAction } from '../flame/keys';
+import { BOX_KEYS, type FlameAction } from '../flame/keys';
 import { FlamePlot } from '../flame/plot';
 import { exposeFlameForTests } from '../flame/test-hook';
 import { nameText, Places } from '../flame/words';
@@ -419,7 +419,7 @@ export class Icicle {
   private key(event: KeyboardEvent): void {
     const isPicture = event.target === this.plot.surface || event.target === this.sunburst.surface;
     if (!isPicture || event.defaultPrevented) return;
-    const action = flameAction(event);
+    const action = BOX_KEYS.actionOf(event);
     if (action === null || !this.run(action)) return;
     event.preventDefault();
     event.stopPropagation();

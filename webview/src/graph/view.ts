@@ -23,7 +23,8 @@ import { Compare, restoreCompare } from '../compare/comparison';
 import { WHOLE } from '../flame/camera';
 import { EVERYTHING } from '../shell/context';
 import { savePicture, type AskedSvg } from '../shell/export';
-import { isPlain } from '../shell/keyboard';
+import { listenForKeys } from '../shell/keyboard';
+import { GRAPH_KEYS, type GraphAction } from '../shell/keys';
 import { Narrowing } from '../shell/narrowing';
 import { Panels } from '../shell/panels';
 import { saver } from '../shell/saver';
@@ -84,13 +85,7 @@ export class GraphView implements PartsOwner {
     this.parts = makeParts(this, { root, compare: this.compare, layout: saved?.layout });
     this.panels = new Panels(this.parts, () => this.focusPicture());
     const { icicle, dock, filterBox, inspector, summary, frame, recorded } = this.parts;
-    window.addEventListener(
-      'keydown',
-      (event) => {
-        if (this.key(event)) event.preventDefault();
-      },
-      { signal: this.stop.signal },
-    );
+    listenForKeys(GRAPH_KEYS, this.parts.help, (action) => this.act(action), this.stop.signal);
     frame.status.value = visible(factsOf(info));
     this.filter = state?.filter.trim() ?? '';
     filterBox.show(this.filter);
@@ -454,18 +449,30 @@ export class GraphView implements PartsOwner {
     );
   }
 
-  private key(event: KeyboardEvent): boolean {
-    if (!isPlain(event)) return false;
+  private act(action: GraphAction): void {
     const { dock, filterBox, help } = this.parts;
     const { selection } = this.state;
-    if (event.key === 't') this.panels.togglePane();
-    else if (event.key === 'i') this.panels.toggleDetails();
-    else if (event.key === 'w' && selection && canExplain(selection)) this.explain(selection);
-    else if (event.key === 'k') this.bookmark(selection);
-    else if (event.key === '/') filterBox.focus();
-    else if (event.key === '?') help.toggle();
-    else if (/^[1-9]$/.test(event.key)) dock.showNth(Number(event.key) - 1);
-    else return false;
-    return true;
+    switch (action) {
+      case 'explain':
+        if (selection && canExplain(selection)) this.explain(selection);
+        return;
+      case 'addBookmark':
+        this.bookmark(selection);
+        return;
+      case 'toggleDetails':
+        this.panels.toggleDetails();
+        return;
+      case 'togglePane':
+        this.panels.togglePane();
+        return;
+      case 'filter':
+        filterBox.focus();
+        return;
+      case 'help':
+        help.toggle();
+        return;
+      default:
+        dock.showNth(Number(action.slice('pane'.length)) - 1);
+    }
   }
 }

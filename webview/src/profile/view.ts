@@ -16,7 +16,8 @@ import { KeptFlame } from '../flame/settings';
 import { KeptAttribution } from '../shell/attribution';
 import { EVERYTHING, type Change } from '../shell/context';
 import type { AskedSvg } from '../shell/export';
-import { isPlain } from '../shell/keyboard';
+import { listenForKeys } from '../shell/keyboard';
+import { PROFILE_KEYS, type ProfileAction } from '../shell/keys';
 import { Narrowing } from '../shell/narrowing';
 import { Panels } from '../shell/panels';
 import { saver } from '../shell/saver';
@@ -72,13 +73,7 @@ export class ProfileView implements ProfileOwner, PartsOwner {
     });
     this.times = this.parts.times;
     this.panels = new Panels(this.parts, () => this.focusPicture());
-    window.addEventListener(
-      'keydown',
-      (event) => {
-        if (this.key(event)) event.preventDefault();
-      },
-      { signal: this.stop.signal },
-    );
+    listenForKeys(PROFILE_KEYS, this.parts.help, (action) => this.act(action), this.stop.signal);
     this.parts.frame.status.value = visible(factsOf(info));
     this.arrange();
     this.changed(...EVERYTHING);
@@ -327,14 +322,20 @@ export class ProfileView implements ProfileOwner, PartsOwner {
     this.flamePane.focus();
   }
 
-  private key(event: KeyboardEvent): boolean {
-    if (!isPlain(event)) return false;
-    if (event.key === 't') this.panels.togglePane();
-    else if (event.key === 'v') this.askFor((this.value + 1) % this.info.values.length);
-    else if (event.key === '/') this.parts.filterBox.focus();
-    else if (event.key === '?') this.parts.help.toggle();
-    else return false;
-    return true;
+  private act(action: ProfileAction): void {
+    switch (action) {
+      case 'nextValue':
+        this.askFor((this.value + 1) % this.info.values.length);
+        return;
+      case 'togglePane':
+        this.panels.togglePane();
+        return;
+      case 'filter':
+        this.parts.filterBox.focus();
+        return;
+      case 'help':
+        this.parts.help.toggle();
+    }
   }
 
   save(): void {

@@ -1,7 +1,8 @@
-// Every key and what it does. The list of keys that `?` shows is made of this table as well.
+// The keys of each model's view.
 
 import type { ViewCommand } from '../../../extension/shared/messages';
 import { t } from '../base/l10n';
+import { KeyTable, type KeyRow } from './key-table';
 
 export type Action =
   | ViewCommand
@@ -35,15 +36,21 @@ export type Action =
 
 export type KeyGroup = 'look' | 'allocations' | 'cursors' | 'view';
 
-export interface KeyRow {
-  /** As `KeyboardEvent.key`, with "Shift+", "Alt+" or "Mod+" (Ctrl, or Cmd) before it. */
-  readonly keys: readonly string[];
-  readonly action: Action;
-  readonly text: string;
+interface ViewKeyRow extends KeyRow<Action> {
   readonly group: KeyGroup;
 }
 
-export const KEYS: readonly KeyRow[] = [
+const FILTER = { keys: ['/'], action: 'filter', text: t('Filter everything'), group: 'view' } as const;
+const PANEL = { keys: ['t'], action: 'togglePane', text: t('Panel'), group: 'view' } as const;
+const HELP = { keys: ['?', 'Shift+?'], action: 'help', text: t('This list'), group: 'view' } as const;
+const PANES = Array.from({ length: 9 }, (_, i) => ({
+  keys: [String(i + 1)],
+  action: `pane${i + 1}` as const,
+  text: i === 0 ? t('The first pane (2 for the second, and so on)') : '',
+  group: 'view' as const,
+}));
+
+export const TIMELINE_KEYS = new KeyTable<Action, ViewKeyRow>([
   { keys: ['ArrowLeft'], action: 'left', text: t('Move left'), group: 'look' },
   { keys: ['ArrowRight'], action: 'right', text: t('Move right'), group: 'look' },
   { keys: ['ArrowUp'], action: 'up', text: t('Move up'), group: 'look' },
@@ -126,16 +133,11 @@ export const KEYS: readonly KeyRow[] = [
   },
   { keys: ['n'], action: 'nextBookmark', text: t('Next bookmark'), group: 'cursors' },
   { keys: ['Shift+n'], action: 'previousBookmark', text: t('Previous bookmark'), group: 'cursors' },
-  { keys: ['t'], action: 'togglePane', text: t('Panel'), group: 'view' },
+  PANEL,
   { keys: ['Shift+t'], action: 'toggleTall', text: t('Maximize the panel'), group: 'view' },
-  ...Array.from({ length: 9 }, (_, i) => ({
-    keys: [String(i + 1)],
-    action: `pane${i + 1}` as const,
-    text: i === 0 ? t('The first pane (2 for the second, and so on)') : '',
-    group: 'view' as const,
-  })),
+  ...PANES,
   { keys: ['s'], action: 'togglePanel', text: t('Details'), group: 'view' },
-  { keys: ['/'], action: 'filter', text: t('Filter everything'), group: 'view' },
+  FILTER,
   { keys: ['a'], action: 'toggleAxis', text: t('Time or event number'), group: 'view' },
   { keys: ['c'], action: 'toggleColour', text: t('Colour by stack or by category'), group: 'view' },
   {
@@ -151,46 +153,30 @@ export const KEYS: readonly KeyRow[] = [
     group: 'look',
   },
   { keys: ['d'], action: 'nextDevice', text: t('Next device'), group: 'view' },
-  { keys: ['?', 'Shift+?'], action: 'help', text: t('This list'), group: 'view' },
-];
+  HELP,
+]);
 
-export interface KeyPress {
-  readonly key: string;
-  readonly shiftKey: boolean;
-  readonly altKey: boolean;
-  readonly ctrlKey: boolean;
-  readonly metaKey: boolean;
-}
+const profileRows = [
+  { keys: ['v'], action: 'nextValue', text: t('Next value') },
+  FILTER,
+  PANEL,
+  HELP,
+] as const;
 
-const ACTIONS = new Map(KEYS.flatMap((row) => row.keys.map((key) => [key, row.action] as const)));
+export type ProfileAction = (typeof profileRows)[number]['action'];
 
-export function actionOf(press: KeyPress): Action | null {
-  const mod = press.ctrlKey || press.metaKey ? 'Mod+' : '';
-  const alt = press.altKey ? 'Alt+' : '';
-  // Caps lock should not disable half of the keys; a symbol's own Shift is not asked for twice.
-  const key = press.key.length === 1 ? press.key.toLowerCase() : press.key;
-  const shift = press.shiftKey ? 'Shift+' : '';
-  const symbol = press.key.length === 1 && !/[a-z0-9]/i.test(press.key);
-  return (
-    ACTIONS.get(`${mod}${alt}${shift}${key}`) ?? (symbol ? (ACTIONS.get(`${mod}${alt}${key}`) ?? null) : null)
-  );
-}
+export const PROFILE_KEYS = new KeyTable<ProfileAction>(profileRows);
 
-const SYMBOLS: Record<string, string> = {
-  ArrowLeft: '←',
-  ArrowRight: '→',
-  ArrowUp: '↑',
-  ArrowDown: '↓',
-  Escape: t('Esc'),
-  PageUp: t('Page Up'),
-  PageDown: t('Page Down'),
-};
+const graphRows = [
+  { keys: ['w'], action: 'explain', text: t('Why what is selected is alive') },
+  { keys: ['k'], action: 'addBookmark', text: t('Add a bookmark for what is selected, with a note') },
+  { keys: ['i'], action: 'toggleDetails', text: t('Details') },
+  FILTER,
+  PANEL,
+  ...PANES,
+  HELP,
+] as const;
 
-/** A key as it stands on the keyboard. */
-export function keyName(key: string, mac: boolean): string {
-  const parts = key === 'Shift++' ? ['Shift', '+'] : key.length === 1 ? [key] : key.split('+');
-  const names: Record<string, string> = { Mod: mac ? '⌘' : 'Ctrl', Alt: mac ? '⌥' : 'Alt' };
-  return parts
-    .map((part) => names[part] ?? SYMBOLS[part] ?? (part.length === 1 ? part.toUpperCase() : part))
-    .join(' ');
-}
+export type GraphAction = (typeof graphRows)[number]['action'];
+
+export const GRAPH_KEYS = new KeyTable<GraphAction>(graphRows);

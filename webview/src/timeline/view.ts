@@ -21,8 +21,8 @@ import { KeptFlame } from '../flame/settings';
 import { KeptAttribution } from '../shell/attribution';
 import type { Change } from '../shell/context';
 import { svgTheme, type AskedSvg } from '../shell/export';
-import { actionAt } from '../shell/keyboard';
-import type { Action } from '../shell/keys';
+import { listenForKeys } from '../shell/keyboard';
+import { TIMELINE_KEYS, type Action } from '../shell/keys';
 import { saver } from '../shell/saver';
 import { shareEntries } from '../shell/share';
 import { isOf, keptState, restoreLayout } from '../shell/state';
@@ -95,16 +95,7 @@ export class SnapshotView implements Commanded, PartsOwner {
     this.grouping = new Grouping(this.colours, state.areas, this);
     this.legends = new Legends(this.parts, this);
     this.feed = new PanelFeed(this.parts, this.colours, this, say);
-    window.addEventListener(
-      'keydown',
-      (event) => {
-        const action = this.parts.help.isOpen ? null : actionAt(event);
-        if (!action) return;
-        event.preventDefault();
-        this.run(action);
-      },
-      { signal: this.stop.signal },
-    );
+    listenForKeys(TIMELINE_KEYS, this.parts.help, (action) => this.run(action), this.stop.signal);
     exposeForTests(this.plot);
     root.dataset['renderer'] = this.plot.rendererKind;
     const unfollow = theme.subscribe(() => this.recoloured());
