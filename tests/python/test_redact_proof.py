@@ -22,10 +22,12 @@ from tests.python.planted_heaps import DAMAGE, FORMATS
 from tests.python.redacted_files import redacted
 
 from memlens.errors import MemlensError
+from memlens.packs.v8 import proof_list
 from memlens.proof import forbidden
 from memlens.proof.forbidden import Search
-from memlens.proof.items import Keeps
-from memlens.proof.marks import marks_of
+from memlens.proof.items import Keeps, ListingReader
+from memlens.proof.marks import MARKS, marked, marks_of
+from memlens.proof.readers import texts_of
 from memlens.proof.verify import verify
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "heap"
@@ -58,6 +60,12 @@ def test_a_copy_has_none_of_the_planted_secrets(name: str, tmp_path: Path) -> No
         redacted(original, keeps_shared=False, keeps_time=False, keeps_threads=False)[0],
     )
     assert verify(original, copy, Keeps()).found == []
+    reader = texts_of(copy)
+    # what arrays of bytes have is read in other encodings as well
+    names = {(each.place, text) for each in reader.names() if (text := str(each.value)) and text.isascii()}
+    if isinstance(reader, ListingReader):
+        assert {(reason, text) for reason, texts in reader.listed() for text in texts if text} == names
+    assert name != "v8" or proof_list.listed(copy)
     secrets = planted_heaps.Secrets(places, places)
     lines = [secrets.text(place) for place in whole] + [str(secrets.number(place)) for place in whole]
     assert Search(lines).file(original)
@@ -234,8 +242,39 @@ UNMARKED = (
 @pytest.mark.parametrize(("text", "mark"), MARKED.items())
 def test_texts_to_look_at_are_marked(text: str, mark: str) -> None:
     assert mark in marks_of(text)
+    assert mark in marked([text, "main"])[text]
 
 
 @pytest.mark.parametrize("text", UNMARKED)
 def test_plain_names_are_not_marked(text: str) -> None:
     assert marks_of(text) == []
+
+
+def test_which_texts_are_judged_leaves_out_none_that_has_a_mark() -> None:
+    """Parts of what is marked, and of what isn't, in any order, with what may stand between them."""
+    chosen, between = (
+        random.Random(1),
+        ("", "", " ", "/", ".", "-", "_", "=", ":", "@", "\0", "\n", "é", "+", "://", "7"),
+    )
+    words = [
+        *MARKED,
+        *UNMARKED,
+        "password",
+        "Bearer ",
+        "token",
+        "C:\\Users\\",
+        "-----BEGIN A KEY-----",
+        "xoxb-",
+        "ya29.",
+    ]
+    parts = [word[at:] for word in words for at in (0, len(word) // 3)] + [
+        word[: len(word) // 2] for word in words
+    ]
+    texts = [
+        "".join(chosen.choice(parts) + chosen.choice(between) for _ in range(each % 4 + 1))
+        for each in range(3000)
+    ]
+    texts += ["a1" * 12 + "a" * 5000, "", "x" * 5000]
+    expected = {text: tuple(marks) for text in texts if (marks := marks_of(text))}
+    assert marked(texts) == expected
+    assert {mark for marks in expected.values() for mark in marks} == set(MARKS)

@@ -1,9 +1,9 @@
 """What a dump has in it, whatever its format: names, and contents of strings, numbers and arrays."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Literal, NamedTuple, Protocol, runtime_checkable
+from typing import Literal, NamedTuple, Protocol, cast, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -43,6 +43,12 @@ class Keeps(NamedTuple):
     """The names that a program gave its threads."""
 
 
+def by_reason(names: Iterator[Item]) -> Iterator[tuple[Reason, Iterable[str]]]:
+    """The texts of names, one at a time."""
+    for each in names:
+        yield cast("Reason", each.place), (str(each.value),)
+
+
 class Reader(Protocol):
     """Reads one dump, each method from its beginning."""
 
@@ -61,8 +67,8 @@ class Reader(Protocol):
 class ListingReader(Protocol):
     """A reader that lists the names of a copy faster, in which nothing else may be one."""
 
-    def listed(self) -> Iterator[Item]:
-        """All names, each at least once."""
+    def listed(self) -> Iterator[tuple[Reason, Iterable[str]]]:
+        """All names, each at least once, some at a time for each reason."""
         ...
 
 

@@ -4,8 +4,12 @@ import itertools
 import math
 import re
 from collections import Counter
+from collections.abc import Sequence
 from typing import Literal
 
+import numpy as np
+
+from memlens.kernels.readers import revealing
 from memlens.packs import registry
 
 Mark = Literal["email", "card", "home", "host", "token", "random"]
@@ -23,10 +27,17 @@ _URL_HOST = re.compile(
     r"(?<!\w)(?!node:)[a-z][a-z0-9+.-]{1,15}://(?!localhost\b|host\d+(?:[/:]|$))[^\s/?#]+", re.IGNORECASE
 )
 _IPV4 = re.compile(r"(?<![\w.])(?:(?:25[0-5]|2[0-4]\d|1?\d?\d)\.){3}(?:25[0-5]|2[0-4]\d|1?\d?\d)(?![\w.])")
+_LAST_PARTS = (
+    "com", "org", "net", "io", "dev", "app", "cloud", "info", "biz", "gov", "edu", "local", "internal", "intranet",
+    "corp", "lan", "example", "test", "de", "fr", "uk", "nl", "eu", "ch",
+)  # fmt: skip
+"""The last parts of names of hosts, which are few enough not to take a method for one."""
+
+_ENDINGS = tuple(each.encode() for each in _LAST_PARTS)
 _HOST = re.compile(
     rf"(?<![\w./$@-])(?!(?:com|org|net|io|node|{'|'.join(registry.package_names())})\.)"
     r"(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)+"
-    r"(?:com|org|net|io|dev|app|cloud|info|biz|gov|edu|local|internal|intranet|corp|lan|example|test|de|fr|uk|nl|eu|ch)"
+    rf"(?:{'|'.join(_LAST_PARTS)})"
     r"(?![\w./$-]*[A-Z$])(?![\w.-])"
 )
 _TOKEN = re.compile(
@@ -45,26 +56,27 @@ _LEAST_CHANGES = 0.35
 """As many of the characters of a random text differ in kind from the one before: words and numbers don't."""
 
 _MOST_CHARACTERS = 4096
-_LEAST_KEY, _LEAST_RANDOM = 16, 20
-"""Characters of the shortest key without other characters than a name has, and of a random text."""
+_LEAST_RANDOM = 20
+_BETWEEN, _NO_NAME_S = "\0", "\1"
 
 
-def may_be_marked(text: str) -> bool:
-    """Whether a text is long enough, or has more than the characters of a name: most names don't."""
-    return len(text) >= _LEAST_KEY or not text.isidentifier()
+def marked(texts: Sequence[str]) -> dict[str, tuple[Mark, ...]]:
+    """What those of some texts may reveal that may reveal anything."""
+    if not texts:
+        return {}
+    joined = _BETWEEN.join(texts)
+    if joined.count(_BETWEEN) >= len(texts):
+        joined = _BETWEEN.join(text.replace(_BETWEEN, _NO_NAME_S) for text in texts)
+    found = np.zeros(len(texts), np.uint8)
+    revealing.find(joined.encode("utf-8", "surrogatepass"), _ENDINGS, found)
+    judged = ((texts[row], tuple(marks_of(texts[row]))) for row in np.flatnonzero(found).tolist())
+    return {text: marks for text, marks in judged if marks}
 
 
 def marks_of(text: str) -> list[Mark]:
     """What a text may reveal; most names have none."""
     text = text[:_MOST_CHARACTERS]
     found: list[Mark] = []
-    if text.isidentifier():
-        # most are: a key is longer, and all else has other characters
-        if len(text) >= _LEAST_KEY and _TOKEN.search(text):
-            found.append("token")
-        if len(text) >= _LEAST_RANDOM and is_random(text):
-            found.append("random")
-        return found
     if "@" in text and _EMAIL.search(text):
         found.append("email")
     if _DIGITS.search(text) and any(passes_luhn(each[0]) for each in _DIGITS.finditer(text)):

@@ -1,12 +1,12 @@
 """The texts that a heap dump written by ``memlens redact`` still has, by reason, for the person who sends it."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple, cast
 
 from memlens.proof.items import REASONS, ListingReader, Reason
-from memlens.proof.marks import MARKS, Mark, marks_of, may_be_marked
+from memlens.proof.marks import MARKS, Mark, marked
 from memlens.proof.readers import texts_of
 from memlens.texts import Text, phrase, plural
 
@@ -57,52 +57,66 @@ class Staying(NamedTuple):
 class StayingTexts:
     """All of them, each once for each reason."""
 
-    def __init__(self, texts: Iterable[Staying]) -> None:
-        self.texts = list(texts)
+    def __init__(self, texts: dict[Reason, set[str]]) -> None:
+        self._texts = texts
+        self._marks = marked(list({text for each in texts.values() for text in each}))
 
     @classmethod
     def of(cls, path: Path) -> "StayingTexts":
         """Those of a heap dump or a profile. Raises :class:`MemlensError`, and OSError."""
         reader = texts_of(path)
-        names = reader.listed() if isinstance(reader, ListingReader) else reader.names()
-        distinct = {(cast("Reason", each.place), str(each.value)) for each in names if each.value}
-        return cls(
-            Staying(text, reason, tuple(marks_of(text)) if may_be_marked(text) else ())
-            for reason, text in distinct
-        )
+        texts: dict[Reason, set[str]] = {}
+        if isinstance(reader, ListingReader):
+            for reason, some in reader.listed():
+                texts.setdefault(reason, set()).update(some)
+        else:
+            for each in reader.names():
+                texts.setdefault(cast("Reason", each.place), set()).add(str(each.value))
+        for each in texts.values():
+            each.discard("")
+        return cls(texts)
+
+    @property
+    def count(self) -> int:
+        """How many there are."""
+        return sum(map(len, self._texts.values()))
 
     def counts(self) -> list[tuple[Reason, int]]:
         """How many there are for each reason."""
-        counted = Counter(each.reason for each in self.texts)
-        return [(reason, counted[reason]) for reason in REASONS if counted[reason]]
+        return [(reason, len(found)) for reason in REASONS if (found := self._texts.get(reason))]
 
     def marked(self) -> list[Staying]:
         """Those to look at, by their first mark."""
-        found = [each for each in self.texts if each.marks]
+        found = [
+            Staying(text, reason, marks)
+            for text, marks in self._marks.items()
+            for reason, texts in self._texts.items()
+            if text in texts
+        ]
         return sorted(found, key=lambda each: (MARKS.index(each.marks[0]), *_order(each)))
 
     def summary(self) -> Iterator[Text]:
         """Lines about the counts, and about the marked ones."""
-        count = len(self.texts)
+        count = self.count
         yield phrase(plural(count, "{n} text stays in the copy:", "{n} texts stay in the copy:"), n=count)
         for reason, each in self.counts():
             yield phrase("  {count} {reason}", count=each, reason=REASON_NAMES[reason])
-        marked = self.marked()
-        if not marked:
+        found = self.marked()
+        if not found:
             yield phrase(
                 "None of them looks like an e-mail address, a card's number, a home folder, a host or a key."
             )
             return
         yield phrase(
             plural(
-                len(marked),
+                len(found),
                 "{n} of them looks like something you may not want to send:",
                 "{n} of them look like something you may not want to send:",
             ),
-            n=len(marked),
+            n=len(found),
         )
         said = Counter[Mark]()
-        for text, reason, marks in marked:
+        for text, reason, marks in found:
             said[marks[0]] += 1
             if said[marks[0]] <= _MOST_MARKED:
                 yield phrase(
@@ -118,8 +132,9 @@ class StayingTexts:
     def lines(self) -> Iterator[str]:
         """The whole list: a reason, the marks and the text, separated by tabs."""
         yield "reason\tmarks\ttext"
-        for text, reason, marks in sorted(self.texts, key=_order):
-            yield f"{reason}\t{','.join(marks)}\t{_one_line(text)}"
+        for reason in REASONS:
+            for text in sorted(self._texts.get(reason, ())):
+                yield f"{reason}\t{','.join(self._marks.get(text, ()))}\t{_one_line(text)}"
 
 
 def _order(each: Staying) -> tuple[int, str]:

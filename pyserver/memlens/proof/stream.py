@@ -58,7 +58,8 @@ class Stream:
 
     def read(self, count: int) -> bytes:
         """The next bytes; fewer at the end of the file."""
-        self._fill(count)
+        if self._at + count > len(self._buffer):
+            self._fill(count)
         found = self._buffer[self._at : self._at + count]
         self._at += len(found)
         return found
@@ -79,7 +80,9 @@ class Stream:
 
     def skip(self, count: int) -> int:
         """Leave out bytes, and return how many there were."""
-        left = count
+        at_hand = min(count, len(self._buffer) - self._at)
+        self._at += at_hand
+        left = count - at_hand
         while left and (piece := self.some(min(left, _CHUNK_BYTES))):
             left -= len(piece)
         return count - left

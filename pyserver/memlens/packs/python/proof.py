@@ -3,7 +3,7 @@
 import re
 import struct
 from array import array
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -80,12 +80,12 @@ class PythonReader:
         for number, reason in self._names.items():
             yield Item("name", reason, self._text(number), number)
 
-    def listed(self) -> Iterator[Item]:
+    def listed(self) -> Iterator[tuple[Reason, Iterable[str]]]:
         """The same of a copy, whose strings have no other text than the keys of attributes have."""
         for text in self._texts_of:
             self._named(text, "attributes")
         for number, reason in self._names.items():
-            yield Item("name", reason, self._text(number), number)
+            yield reason, (self._text(number),)
 
     def contents(self, numbers: F64 | None) -> Iterator[Item]:
         """Texts of strings, bytes and numbers, and what the format doesn't have."""

@@ -5,7 +5,7 @@ copy the constants of code, which show them, are gone.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +13,31 @@ import msgspec
 import numpy as np
 
 from memlens.arrays import F64, I64
+from memlens.packs.v8 import proof_list
 from memlens.packs.v8.proof_keys import IDENTIFIER, Properties
+from memlens.packs.v8.proof_uses import (
+    CLASS,
+    CONTENT,
+    DECLARED,
+    EVERY_REASON,
+    FIRST_REASON,
+    NUMBER,
+    NUMBERS,
+    OF_EDGES,
+    OF_NODES,
+    ONLY,
+    PATH,
+    REASONS,
+    REMOVED,
+    REMOVED_BEGINS,
+    UNDECLARED,
+    WITH_PATHS,
+    bit_of,
+    sections,
+    words_of,
+)  # fmt: skip
 from memlens.proof import json_stream
-from memlens.proof.items import Item, Keeps, Reason, is_long
+from memlens.proof.items import Item, Keeps, Reason, by_reason, is_long
 from memlens.proof.stream import Stream
 
 _FLAT = {
@@ -31,15 +53,7 @@ _HEADER = {
     "meta", "node_count", "edge_count", "root_index", "trace_function_count", "extra_native_bytes", "memlens",
     "memlens_redirected", "memlens_allocated_bytes",
 }  # fmt: skip
-_OF_NODES: dict[str, Reason] = {
-    "hidden": "engine", "array": "engine", "object": "types", "code": "functions", "closure": "functions",
-    "native": "types", "synthetic": "engine", "symbol": "symbols", "object shape": "types", "wasm object": "types",
-}  # fmt: skip
-_OF_EDGES: dict[str, Reason] = {
-    "context": "variables", "property": "properties", "internal": "engine", "shortcut": "properties", "weak": "engine",
-}  # fmt: skip
 _INDEXED = ("element", "hidden")
-_NUMBERS = ("number", "bigint")
 _FIELD_NAMES = {
     "type", "name", "id", "self_size", "edge_count", "trace_node_id", "detachedness", "name_or_index", "to_node",
     "function_id", "script_name", "script_id", "line", "column", "timestamp_us", "last_assigned_id", "object_index",
@@ -47,18 +61,9 @@ _FIELD_NAMES = {
     "scope_uses_count", "declaring_scope_id", "slot_index", "script_node_index",
 }  # fmt: skip
 _FORMS = {"string", "number", "node", "string_or_number"}
-_CONTENT, _CLASS, _DECLARED, _NUMBER, _UNDECLARED = 1, 2, 4, 8, 16
-_REASONS: tuple[Reason, ...] = (
-    "types", "functions", "variables", "properties", "symbols", "files", "engine", "other",
-)  # fmt: skip
-_FIRST_REASON = 5
-_PIECE_BYTES = 1 << 20
 _ELEMENT = re.compile(r"(?:Detached )?<(?!symbol )[\w-]+ ")
 _ENTRY = re.compile(r"part of key \((.*) @\d+\) -> value \((.*) @\d+\) pair", re.DOTALL)
 _DATA = re.compile(r"(?<![\w$])data:[\w$+./-]*(?=[,;])[^,]*,(.*)", re.DOTALL)
-_REMOVED = re.compile(r"(?:Detached )?(?:<[\w-]+ )?removed(?: \d+>?)?|unknown \d+")
-_REMOVED_BEGINS = ("removed", "Detached ", "<", "unknown ")
-_PATH = re.compile(r"(?:file|https?|node|webpack)[:]|(?:^|[\s(])(?:/|[A-Za-z]:[\\/])[\w.@-]")
 _ENGINES = {"", "heap number", "smi number", "int", "bool", "bigint"}
 """Texts that the engine gives to all objects of a kind."""
 
@@ -73,16 +78,6 @@ _CLASSES_BEGIN = (
     "WebAssembly.",
 )  # fmt: skip
 """Names of classes that no function has, which the engine gives to its own objects."""
-
-
-def _bit(reason: Reason) -> int:
-    return 1 << (_FIRST_REASON + _REASONS.index(reason))
-
-
-_EVERY_REASON = sum(map(_bit, _REASONS))
-_WITH_PATHS = ("engine", "functions", "types")
-_ONLY = {_bit(reason): reason for reason in _REASONS if reason not in _WITH_PATHS}
-"""What is a name for one reason alone, and no path."""
 
 
 def recognises(words: bytes) -> bool:
@@ -106,88 +101,74 @@ class V8Reader:
         self._keys = np.zeros(0, np.bool_)
         self._surplus: list[Item] = []
         self._indexes: list[Item] = []
-        self._survey()
+        self._is_surveyed = False
 
     def names(self) -> Iterator[Item]:
         """The strings that name something."""
+        self._survey()
         for number, (text, at, uses) in enumerate(self._strings()):
             if (
-                not uses >> _FIRST_REASON
-                or (text.startswith(_REMOVED_BEGINS) and _REMOVED.fullmatch(text))
+                not uses >> FIRST_REASON
+                or (text.startswith(REMOVED_BEGINS) and REMOVED.fullmatch(text))
                 or self._is_key(number, text, uses)
             ):
                 continue
-            if (reason := _ONLY.get(uses & _EVERY_REASON)) is not None:
+            if (reason := ONLY.get(uses & EVERY_REASON)) is not None:
                 yield Item("name", reason, text, at)
                 continue
             yield from self._named(text, uses, at)
 
     def _named(self, text: str, uses: int, at: int) -> Iterator[Item]:
         """What a string names."""
-        for place, reason in enumerate(_REASONS):
-            if uses & 1 << _FIRST_REASON + place:
-                is_path = reason in _WITH_PATHS and _PATH.search(text)
+        for place, reason in enumerate(REASONS):
+            if uses & 1 << FIRST_REASON + place:
+                is_path = reason in WITH_PATHS and PATH.search(text)
                 yield Item("name", "files" if is_path else reason, text, at)
 
-    def listed(self) -> Iterator[Item]:
-        """The same of a copy, which has a string in each line; of another file as :meth:`names`."""
-        with Stream.of(self._path) as stream:
-            stream.skip(self._strings_at)
-            lines = (
-                b"".join(iter(lambda: stream.some(_PIECE_BYTES), b"")).rpartition(b'"]')[0].split(b'",\n"')
-            )
-        named = np.flatnonzero(self._uses >> _FIRST_REASON)
-        if not lines[0].startswith(b'["') or len(self._keys) or int(named.max(initial=-1)) >= len(lines):
-            yield from self.names()
-            return
-        lines[0] = lines[0][2:]
-        for number, uses in zip(named.tolist(), self._uses[named].tolist(), strict=True):
-            text = json_stream.unquoted(lines[number])
-            if text.startswith(_REMOVED_BEGINS) and _REMOVED.fullmatch(text):
-                continue
-            if (reason := _ONLY.get(uses & _EVERY_REASON)) is not None:
-                yield Item("name", reason, text, number)
-            else:
-                yield from self._named(text, uses, number)
+    def listed(self) -> Iterator[tuple[Reason, Iterable[str]]]:
+        """The same of a copy, read faster."""
+        found = proof_list.listed(self._path)
+        return by_reason(self.names()) if found is None else iter(found)
 
     def contents(self, numbers: F64 | None) -> Iterator[Item]:
         """Strings that objects have as their content, indexes beyond a count, and what the format doesn't have."""
+        self._survey()
         yield from self._surplus
         for each in self._indexes:
             if numbers is None or float(each.value) in numbers:
                 yield each
         yield from self._entries()
         for number, (text, at, uses) in enumerate(self._strings()):
-            is_name = uses >> _FIRST_REASON
+            is_name = uses >> FIRST_REASON
             if is_name and (part := _content_within(text)):
                 yield Item("text", part, text, at)
-            if self._is_key(number, text, uses) and not _REMOVED.fullmatch(text):
+            if self._is_key(number, text, uses) and not REMOVED.fullmatch(text):
                 yield Item("text", "key of an object", text, at)
             if (
-                (not uses & (_CONTENT | _UNDECLARED | _NUMBER) and is_name)
+                (not uses & (CONTENT | UNDECLARED | NUMBER) and is_name)
                 or text in _ENGINES
-                or _REMOVED.fullmatch(text)
+                or REMOVED.fullmatch(text)
             ):
                 continue
-            if not uses & _CONTENT and (text in _CLASSES or text.startswith(_CLASSES_BEGIN)):
+            if not uses & CONTENT and (text in _CLASSES or text.startswith(_CLASSES_BEGIN)):
                 continue
-            if uses & _NUMBER and self._keeps.numbers and not uses & (_CONTENT | _UNDECLARED):
+            if uses & NUMBER and self._keeps.numbers and not uses & (CONTENT | UNDECLARED):
                 continue
-            if uses & _NUMBER and _is_number(text):
+            if uses & NUMBER and _is_number(text):
                 if is_long(text):
                     yield Item("number", "number", text, at)
-            elif uses & _NUMBER and not uses & (_CONTENT | _UNDECLARED):
+            elif uses & NUMBER and not uses & (CONTENT | UNDECLARED):
                 # the engine's words for all numbers
                 continue
             else:
-                place = "string" if uses & _CONTENT else "name of a class that no function has"
+                place = "string" if uses & CONTENT else "name of a class that no function has"
                 yield Item("text", place if uses else "string that nothing has", text, at)
 
     def _is_key(self, number: int, text: str, uses: int) -> bool:
         """Whether a text names only properties that no code has: the keys of a dictionary."""
-        if uses & _EVERY_REASON != _bit("properties") or text in _ENGINES:
+        if uses & EVERY_REASON != bit_of("properties") or text in _ENGINES:
             return False
-        if uses & _CLASS and (text in _CLASSES or text.startswith(_CLASSES_BEGIN)):
+        if uses & CLASS and (text in _CLASSES or text.startswith(_CLASSES_BEGIN)):
             return False
         return (number < len(self._keys) and bool(self._keys[number])) or not IDENTIFIER.fullmatch(text)
 
@@ -196,12 +177,12 @@ class V8Reader:
         named = list[tuple[str, int]]()
         types = set[str]()
         for text, at, uses in self._strings():
-            if uses & (_bit("types") | _bit("functions")):
+            if uses & (bit_of("types") | bit_of("functions")):
                 types.add(text)
             if found := _ENTRY.search(text):
                 named += [(found[1], at), (found[2], at)]
         for text, at in named:
-            if text not in types and text not in _CLASSES and not _REMOVED.fullmatch(text):
+            if text not in types and text not in _CLASSES and not REMOVED.fullmatch(text):
                 yield Item("text", "entry of a WeakMap", text, at)
 
     def _strings(self) -> Iterator[tuple[str, int, int]]:
@@ -214,8 +195,11 @@ class V8Reader:
     # ---- what uses each string ---------------------------------------------------------------------------------
 
     def _survey(self) -> None:
+        if self._is_surveyed:
+            return
+        self._is_surveyed = True
         with Stream.of(self._path) as stream:
-            for name in _sections(stream):
+            for name in sections(stream):
                 if name == "snapshot":
                     self._take_header(json_stream.value(stream), stream.offset)
                 elif name == "strings":
@@ -235,19 +219,19 @@ class V8Reader:
         if self._properties is not None:
             self._keys = self._properties.keys((text for text, _, _ in self._strings()), len(self._uses))
             self._properties = None
-        is_class = self._uses & _CLASS != 0
-        is_declared = self._uses & _DECLARED != 0
+        is_class = self._uses & CLASS != 0
+        is_declared = self._uses & DECLARED != 0
         has_closures = bool(is_declared.any())
-        self._uses[is_class & (is_declared | (not has_closures))] |= _bit("types")
-        self._uses[is_class & ~is_declared & has_closures] |= _UNDECLARED
+        self._uses[is_class & (is_declared | (not has_closures))] |= bit_of("types")
+        self._uses[is_class & ~is_declared & has_closures] |= UNDECLARED
 
     def _take_header(self, data: bytes, at: int) -> None:
         header: dict[str, Any] = msgspec.json.decode(data)
         meta = header.get("meta")
         self._meta = meta if isinstance(meta, dict) else {}
         if not header.get("memlens"):
-            types = _words(self._meta.get("node_types"))
-            self._properties = Properties(types, _words(self._meta.get("edge_types")))
+            types = words_of(self._meta.get("node_types"))
+            self._properties = Properties(types, words_of(self._meta.get("edge_types")))
         for known, found, place in ((_HEADER, header, "header"), (_META, self._meta, "meta")):
             for key, value in found.items():
                 if key not in known:
@@ -255,12 +239,12 @@ class V8Reader:
                         Item("unknown", f"key {key} of the {place}", msgspec.json.encode(value), at)
                     )
                     self._surplus.append(Item("text", f"key of the {place}", key, at))
-        words = _FIELD_NAMES | _FORMS | set(_OF_NODES) | set(_OF_EDGES) | set(_INDEXED) | set(_NUMBERS)
+        words = _FIELD_NAMES | _FORMS | set(OF_NODES) | set(OF_EDGES) | set(_INDEXED) | set(NUMBERS)
         words |= {"string", "concatenated string", "sliced string", "regexp", "String"}
         for value in self._meta.values():
             for word in value if isinstance(value, list) else ():
                 for each in word if isinstance(word, list) else (word,):
-                    if isinstance(each, str) and each not in words and not _REMOVED.fullmatch(each):
+                    if isinstance(each, str) and each not in words and not REMOVED.fullmatch(each):
                         self._surplus.append(Item("text", "word of the meta", each, at))
 
     def _use(self, strings: I64, bit: int) -> None:
@@ -279,16 +263,16 @@ class V8Reader:
             self._edge_counts.append(column.get("edge_count", np.zeros(len(rows), np.int64)).copy())
             if self._properties is not None:
                 self._properties.take_nodes(column["type"], column["name"])
-            for number, name in enumerate(_words(self._meta.get("node_types"))):
+            for number, name in enumerate(words_of(self._meta.get("node_types"))):
                 self._take_nodes(name, column["name"][column["type"] == number])
         elif section == "edges":
             self._take_edges(column, at)
         elif section == "trace_function_infos":
             for field, reason in (("name", "functions"), ("script_name", "files")):
                 if field in column:
-                    self._use(column[field], _bit(reason))
+                    self._use(column[field], bit_of(reason))
         elif section == "scope_context_vars" and "name" in column:
-            self._use(column["name"], _bit("variables"))
+            self._use(column["name"], bit_of("variables"))
         for name, found in column.items():
             if name not in _FIELD_NAMES and found.any():
                 self._surplus.append(
@@ -302,27 +286,27 @@ class V8Reader:
         if self._properties is not None and len(owners):
             width = len(self._meta.get("node_fields") or [1])
             self._properties.take_edges(kinds, column["name_or_index"], column["to_node"] // width, owners)
-        for number, name in enumerate(_words(self._meta.get("edge_types"))):
+        for number, name in enumerate(words_of(self._meta.get("edge_types"))):
             chosen = kinds == number
             if name in _INDEXED:
                 beyond = np.flatnonzero(chosen & (column["name_or_index"] > np.maximum(counts, 999)))
                 for index in column["name_or_index"][beyond].tolist():
                     self._indexes.append(Item("number", f"index of {name}s", str(index), at))
             else:
-                reason = _OF_EDGES.get(name)
-                self._use(column["name_or_index"][chosen], _bit(reason) if reason else _CONTENT)
+                reason = OF_EDGES.get(name)
+                self._use(column["name_or_index"][chosen], bit_of(reason) if reason else CONTENT)
 
     def _take_nodes(self, name: str, strings: I64) -> None:
         if name == "object":
-            self._use(strings, _CLASS)
-        elif name in _NUMBERS:
-            self._use(strings, _NUMBER)
-        elif name in _OF_NODES:
-            self._use(strings, _bit(_OF_NODES[name]))
+            self._use(strings, CLASS)
+        elif name in NUMBERS:
+            self._use(strings, NUMBER)
+        elif name in OF_NODES:
+            self._use(strings, bit_of(OF_NODES[name]))
             if name in ("closure", "code"):
-                self._use(strings, _DECLARED)
+                self._use(strings, DECLARED)
         else:
-            self._use(strings, _CONTENT)
+            self._use(strings, CONTENT)
 
     def _owners_of(self, rows: int) -> I64:
         """The object that each of the next references is of."""
@@ -332,24 +316,6 @@ class V8Reader:
         places = np.searchsorted(self._ends, np.arange(self._done, self._done + rows), side="right")
         self._done += rows
         return np.minimum(places, max(len(self._ends) - 1, 0))
-
-
-def _sections(stream: Stream) -> Iterator[str]:
-    """The names of the file's sections, each of which the caller reads."""
-    json_stream.expect(stream, b"{")
-    while json_stream.next_byte(stream) == b'"':
-        name = json_stream.text(stream)
-        json_stream.expect(stream, b":")
-        yield name
-        if json_stream.next_byte(stream) == b",":
-            stream.read(1)
-    json_stream.expect(stream, b"}")
-
-
-def _words(types: object) -> list[str]:
-    """The names of the types in the header's list."""
-    first = types[0] if isinstance(types, list) and types else []
-    return [str(each) for each in first] if isinstance(first, list) else []
 
 
 def _is_number(text: str) -> bool:
@@ -362,7 +328,7 @@ def _is_number(text: str) -> bool:
 
 def _content_within(text: str) -> str:
     """What of a name is a content: an element's attributes, a script that is all in its address; empty for nothing."""
-    if _ELEMENT.match(text) and not _REMOVED.fullmatch(text):
+    if _ELEMENT.match(text) and not REMOVED.fullmatch(text):
         return "attributes of an element"
     found = _DATA.search(text)
-    return "address that is all of a script" if found and not _REMOVED.fullmatch(found[1]) else ""
+    return "address that is all of a script" if found and not REMOVED.fullmatch(found[1]) else ""

@@ -1,7 +1,7 @@
 """Heap dumps of Java and Android, read plainly: their records, classes, fields and arrays."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -20,7 +20,17 @@ from memlens.packs.jvm.proof.records import (
     Piece,
     Records,
 )  # fmt: skip
-from memlens.proof.items import MOST_TEXT_BYTES, Item, Keeps, decoded, is_long, number_of, wanted_rows
+from memlens.proof.items import (
+    MOST_TEXT_BYTES,
+    Item,
+    Keeps,
+    Reason,
+    by_reason,
+    decoded,
+    is_long,
+    number_of,
+    wanted_rows,
+)
 
 _ENCODINGS = {5: ("utf-16-be",), 8: ("utf-8", "latin-1", "utf-16-le", "utf-16-be"), 10: ("utf-32-be",)}
 _MARK = b"removed by Memlens: "
@@ -61,11 +71,11 @@ class HprofReader(Records):
         self._layouts: dict[int, tuple[list[_Field], int]] = {}
         self._threads: set[int] | None = None
 
-    def listed(self) -> Iterator[Item]:
+    def listed(self) -> Iterator[tuple[Reason, Iterable[str]]]:
         """The names of a copy, in which all that may be text in arrays are names of threads: read in one pass."""
-        if len(self.arrays) > MOST_ARRAYS:
-            yield from self.names()
-            return
+        return by_reason(self.names() if len(self.arrays) > MOST_ARRAYS else self._of_copy())
+
+    def _of_copy(self) -> Iterator[Item]:
         yield from self._named_texts()
         for kind, data, at in self.arrays:
             for text in decoded(data, _ENCODINGS.get(kind, ()))[:1]:
@@ -73,8 +83,8 @@ class HprofReader(Records):
 
     def _named_texts(self) -> Iterator[Item]:
         for number, reason in self.reasons.items():
-            if number in self.texts:
-                symbol, at = self.texts[number]
+            if found := self.texts.get(number):
+                symbol, at = found
                 yield Item("name", reason, symbol.decode("utf-8", "replace"), at)
 
     def names(self) -> Iterator[Item]:
@@ -92,7 +102,7 @@ class HprofReader(Records):
     def contents(self, numbers: F64 | None) -> Iterator[Item]:
         """Fields, elements, constants, texts that name nothing, and what the format doesn't have."""
         yield from self.surplus
-        for number, (symbol, at) in self.texts.items():
+        for number, symbol, at in self.texts.items():
             if number not in self.reasons and symbol.strip(b"x") and not self._is_note(number, symbol):
                 yield Item("text", "text that names nothing", symbol.decode("utf-8", "replace"), at)
         for each in self.classes.values():

@@ -11,12 +11,18 @@ import numpy as np
 from memlens.arrays import U64
 from memlens.errors import MemlensError
 from memlens.packs.jvm.proof.kernels import hprof_walk
+from memlens.packs.jvm.proof.symbols import Symbols
 from memlens.proof.items import MOST_TEXT_BYTES, Item, Keeps, Reason
 from memlens.proof.stream import EndsError, Stream
 from memlens.texts import phrase
 
 PIECE_BYTES = 1 << 20
-_ROWS = 1 << 15
+_SURVEYED_BYTES = 1 << 18
+"""Of the first pass, which keeps nothing of long arrays."""
+
+_ROWS = 1 << 13
+_TEXTS_BYTES = 1 << 16
+_HEAD = struct.Struct(">BII")
 _TEXT, _LOAD, _UNLOAD, _FRAME, _TRACE, _START, _END = 0x01, 0x02, 0x03, 0x04, 0x05, 0x0A, 0x0B
 _TEXT_TYPES = (5, 8)
 MOST_ARRAYS = 10_000
@@ -72,7 +78,7 @@ class Records:
     def __init__(self, path: Path, keeps: Keeps) -> None:
         self._path, self.keeps = path, keeps
         self.id_bytes = 8
-        self.texts: dict[int, tuple[bytes, int]] = {}
+        self.texts = Symbols()
         self.reasons: dict[int, Reason] = {}
         self.classes: dict[int, Class] = {}
         self.names_of_classes: dict[int, int] = {}
@@ -97,7 +103,7 @@ class Records:
             )
         self._created = created
         while len(head := stream.read(9)) == 9:
-            tag, micros, length = struct.unpack(">BII", head)
+            tag, micros, length = _HEAD.unpack(head)
             yield _Record(tag, length, stream.offset, micros)
 
     def _survey(self) -> None:
@@ -110,12 +116,13 @@ class Records:
                     self.surplus.append(Item("number", "time of a record", str(micros), at - 8))
                 if tag in (_HEAP, _SEGMENT):
                     self._segments.append((at, length))
-                    for piece in self._pieces(stream, length):
+                    for piece in self._pieces(stream, length, _SURVEYED_BYTES):
                         self._take_classes(piece)
                         self._take_arrays(piece)
                 elif tag == _TEXT and length >= width:
                     number = self.id(stream.exactly(width))
-                    self.texts[number] = (stream.exactly(length - width), at)
+                    self.texts.add(number, stream.exactly(length - width), at)
+                    self._take_texts(stream)
                 else:
                     self._take_record(tag, stream.read(min(length, MOST_TEXT_BYTES)), at)
                     stream.skip(max(0, length - MOST_TEXT_BYTES))
@@ -127,6 +134,21 @@ class Records:
         for own, each in self.classes.items():
             statics = [each_of._replace(name=self.named(each_of.name)) for each_of in each.statics]
             self.classes[own] = each._replace(statics=statics)
+
+    def _take_texts(self, stream: Stream) -> None:
+        """Take the texts that follow: there are as many as the virtual machine has symbols."""
+        data, base, width, at = stream.peek(_TEXTS_BYTES), stream.offset, self.id_bytes, 0
+        last = len(data) - _HEAD.size
+        while at <= last:
+            tag, micros, length = _HEAD.unpack_from(data, at)
+            body = at + _HEAD.size
+            end = body + length
+            if tag != _TEXT or micros or length < width or end > len(data):
+                break
+            number = int.from_bytes(data[body : body + width])
+            self.texts.add(number, data[body + width : end], base + body)
+            at = end
+        stream.skip(at)
 
     def _take_record(self, tag: int, body: bytes, at: int) -> None:
         width = self.id_bytes
@@ -214,10 +236,10 @@ class Records:
                 stream.skip(at - stream.offset)
                 yield from self._pieces(stream, length)
 
-    def _pieces(self, stream: Stream, length: int) -> Iterator[Piece]:
+    def _pieces(self, stream: Stream, length: int, most: int = PIECE_BYTES) -> Iterator[Piece]:
         """The records of a segment, piece by piece; of a long array only the first bytes are there."""
         rows = np.zeros((_ROWS, hprof_walk.COLUMNS), np.uint64)
-        left, wanted = length, PIECE_BYTES
+        left, wanted = length, most
         while left > 0:
             data = stream.peek(min(left, wanted))
             if not data:
@@ -238,7 +260,7 @@ class Records:
                     return
                 wanted *= 4
                 continue
-            wanted = PIECE_BYTES
+            wanted = most
             if end > len(data) and count > 1:
                 # the one that isn't whole comes again as the first
                 count -= 1
@@ -256,7 +278,8 @@ class Records:
 
     def text(self, number: int) -> str:
         """The text of a number."""
-        return self.texts.get(number, (b"", 0))[0].decode("utf-8", "replace")
+        found = self.texts.get(number)
+        return "" if found is None else found[0].decode("utf-8", "replace")
 
     def id(self, data: bytes) -> int:
         """The id that some bytes begin with."""
