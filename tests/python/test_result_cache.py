@@ -25,6 +25,7 @@ from memlens.result_cache import Budget, ResultCache, Uncounted, remembered, siz
 from memlens.server.handlers.views import QUESTIONS
 from memlens.sources.finder import Finder
 from memlens.store.bookmarks import bookmarks_file
+from memlens.store.kept import kept
 from memlens.store.snapshot import Snapshot
 
 
@@ -296,6 +297,25 @@ def test_a_snapshot_s_cache_is_measured_exactly(opened: Callable[[Path], Snapsho
     assert freed_bytes > 1_000_000
     # what kernels allocate for arrays is not traced
     assert 0.9 * freed_bytes < size_bytes < 1.3 * freed_bytes
+
+
+def test_a_kept_function_is_called_once_for_the_same_arguments_however_they_are_passed(
+    opened: Callable[[Path], Snapshot], sample: Path
+) -> None:
+    snapshot, calls = opened(sample), list[tuple[int, str]]()
+
+    @kept
+    def asked(snapshot: Snapshot, device: int, text: str = "") -> tuple[int, str]:
+        calls.append((device, text))
+        return calls[-1]
+
+    for _ in range(2):
+        assert asked(snapshot, 0) == asked(snapshot, 0, "") == asked(snapshot, text="", device=0) == (0, "")
+        assert asked(snapshot, 1) == (1, "")
+    assert calls == [(0, ""), (1, "")]
+    assert asked.is_known(snapshot, 0)
+    snapshot.forget(0)
+    assert (asked.is_known(snapshot, 0), asked.is_known(snapshot, 1)) == (False, True)
 
 
 def test_a_function_caches_only_short_texts() -> None:

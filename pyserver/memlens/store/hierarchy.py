@@ -13,6 +13,7 @@ from memlens.errors import CancelledError
 from memlens.model.graph import NONE
 from memlens.model.spans import spans
 from memlens.packs import registry
+from memlens.store.kept import kept
 from memlens.store.snapshot import Snapshot
 from memlens.texts import phrase
 
@@ -78,12 +79,9 @@ class Hierarchy:
         return found
 
 
+@kept
 def hierarchy_of(snapshot: Snapshot) -> Hierarchy:
     """The classes of a snapshot's types. Raises :class:`CancelledError` when the snapshot's work is stopped."""
-    return snapshot.keep("hierarchy", lambda: _hierarchy(snapshot))
-
-
-def _hierarchy(snapshot: Snapshot) -> Hierarchy:
     kinds = snapshot.graph_names.reference_kinds
     lineage = registry.objects_of(snapshot.info.kind).lineage
     is_super, is_attribute, is_item = np.zeros((3, 256), np.bool_)

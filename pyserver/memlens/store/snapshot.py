@@ -133,18 +133,18 @@ class Snapshot(Uncounted):
         self._devices.pop(number, None)
         scope = scope_of(number)
         self._files.mapped -= {file for file in self._files.mapped if file.startswith(scope)}
-        self._kept.drop(lambda key: key[0] == number if isinstance(key, tuple) else key.startswith(scope))
+        self._kept.drop(lambda key: number in key[:2] if isinstance(key, tuple) else key.startswith(scope))
 
     def keep(self, key: Hashable, make: Callable[[], T]) -> T:
-        """The cached result of ``make`` for ``key``, which may have to be made again, see ``kept.py``.
+        """The cached result of ``make`` for ``key``, which may have to be made again; see ``kept.py``.
 
-        Keys are like names of columns: what belongs to a device begins with its number and a dot.
+        Keys that belong to a device begin with its number and a dot, or have it as their first or second item.
         """
         return self._kept.get(key, make)
 
-    def known(self, key: Hashable) -> Any:
-        """What is kept for ``key``; None if that would have to be made."""
-        return self._kept.find(key)
+    def has_kept(self, key: Hashable) -> bool:
+        """Whether something is kept for ``key``."""
+        return self._kept.find(key, self) is not self
 
     def ask(self, question: Callable[["Snapshot"], T]) -> T:
         """Answer a question. Raises :class:`ArchiveError` if the archive fails one of its own checks.

@@ -20,7 +20,7 @@ from memlens.store.artefacts import read_columns, write_columns
 from memlens.store.models import profile_of
 from memlens.store.snapshot import Snapshot
 from memlens.views.flame.calltree import MOST_VALUE, CallTree, FlameOptions, Nodes, Outline
-from memlens.views.naming.frame_names import ALL_LIBRARIES, FrameNames
+from memlens.views.naming.frame_names import ALL_LIBRARIES, FrameNames, frame_names
 from memlens.views.selection.columns import NEVER
 from memlens.views.selection.items import meaning_of
 from memlens.views.selection.sets import AllocationSet
@@ -157,7 +157,7 @@ def _tree(
     child, sibling = np.empty_like(parents), np.empty_like(parents)
     kernel.families(parents, child, sibling)
     layout = Layout(parents, name, child, sibling, widths, numbers=numbers, more=more, more_width=more_width)
-    known = snapshot.keep("frame_names", lambda: names)
+    known = frame_names.put(snapshot, names)
     if known.packages != names.packages:
         raise ValueError("its packages are not the archive's")
     least = _least(total)

@@ -5,6 +5,7 @@ import numpy as np
 from memlens.kernels.tree.calltree import add_by
 from memlens.model.info import TimelineInfo
 from memlens.model.timeline import NEVER
+from memlens.store.kept import kept
 from memlens.store.snapshot import Snapshot
 from memlens.views.selection.frees import lines_that_freed
 
@@ -12,12 +13,9 @@ Freed = dict[tuple[str, int], tuple[int, int, int]]
 """By file and line: bytes, allocations, and a frame of the line."""
 
 
+@kept
 def lines_that_free(snapshot: Snapshot) -> Freed:
     """What each line freed that the stacks of frees are charged to, on all devices; empty for other than traces."""
-    return snapshot.keep("lines that free", lambda: _find(snapshot))
-
-
-def _find(snapshot: Snapshot) -> Freed:
     if not isinstance(snapshot.info, TimelineInfo):
         return {}
     sums = np.zeros((2, len(snapshot.frames)), np.int64)

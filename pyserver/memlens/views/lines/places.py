@@ -6,6 +6,7 @@ import numpy as np
 
 from memlens.arrays import U32
 from memlens.model.timeline import NEVER
+from memlens.store.kept import kept
 from memlens.store.snapshot import Snapshot
 
 PlaceKind = Literal["line", "function", "file"]
@@ -21,12 +22,9 @@ class Places(NamedTuple):
     frame: U32
 
 
+@kept
 def places_of(snapshot: Snapshot, kind: PlaceKind) -> Places:
     """The places of a snapshot's frames."""
-    return snapshot.keep(("places in code", kind), lambda: _made(snapshot, kind))
-
-
-def _made(snapshot: Snapshot, kind: PlaceKind) -> Places:
     frames = snapshot.frames
     keys = frames.file.astype(np.int64)
     if kind == "function":

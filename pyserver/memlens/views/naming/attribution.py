@@ -7,6 +7,7 @@ from memlens.kernels.tree.calltree import add_by
 from memlens.model.attribution import Attribution
 from memlens.model.timeline import NEVER
 from memlens.store.charged import charged_by_rule
+from memlens.store.kept import kept
 from memlens.store.models import profile_of
 from memlens.store.snapshot import Snapshot
 from memlens.store.totals import stack_totals
@@ -30,22 +31,16 @@ OwnFigures = tuple[int, int, int]
 NOTHING: OwnFigures = (0, 0, 0)
 
 
+@kept
 def own_figures(snapshot: Snapshot, attribution: Attribution) -> dict[tuple[str, int], OwnFigures]:
     """What is charged to each file and line that is charged anything."""
-
-    def made() -> dict[tuple[str, int], OwnFigures]:
-        found = _by_line(snapshot, attribution, np.ascontiguousarray(stack_totals(snapshot)[:, :3].T))
-        return {place: (total, count, at_peak) for place, (total, count, at_peak) in found.items()}
-
-    return snapshot.keep(f"own figures, {attribution}", made)
+    found = _by_line(snapshot, attribution, np.ascontiguousarray(stack_totals(snapshot)[:, :3].T))
+    return {place: (total, count, at_peak) for place, (total, count, at_peak) in found.items()}
 
 
+@kept
 def own_values(snapshot: Snapshot, attribution: Attribution) -> dict[tuple[str, int], list[int]]:
     """What is charged of each value of a profile to each file and line that is charged anything."""
-    return snapshot.keep(f"own values, {attribution}", lambda: _own_values(snapshot, attribution))
-
-
-def _own_values(snapshot: Snapshot, attribution: Attribution) -> dict[tuple[str, int], list[int]]:
     profile = profile_of(snapshot.info)
     stacks = snapshot.samples.stack
     sums = np.zeros((len(profile.values), len(snapshot.stacks.node)), np.int64)

@@ -16,6 +16,7 @@ from memlens.model.attribution import Attribution
 from memlens.model.charging import passed_over, ranks
 from memlens.model.frames import KIND_NAMES, NATIVE, NATIVE_CODE, SOURCE_NAMES, is_remark, package_of
 from memlens.model.info import Model
+from memlens.store.kept import kept
 from memlens.store.manifest import InconsistentError
 from memlens.store.snapshot import Snapshot
 from memlens.store.stacks.frames import FrameColumns, FrameRow
@@ -233,6 +234,7 @@ def _packages(frames: FrameColumns) -> tuple[U32, list[str]]:
     return np.array(known, np.uint32)[places], list(numbers)
 
 
+@kept
 def frame_names(snapshot: Snapshot) -> FrameNames:
     """The names of a snapshot's frames, made on first use."""
-    return snapshot.keep("frame_names", lambda: FrameNames(snapshot.frames, model=snapshot.info.model))
+    return FrameNames(snapshot.frames, model=snapshot.info.model)

@@ -6,6 +6,7 @@ import numpy as np
 
 from memlens.arrays import U32
 from memlens.model.timeline import NEVER
+from memlens.store.kept import kept
 from memlens.store.snapshot import Snapshot
 from memlens.store.trace.device import Device
 
@@ -25,17 +26,15 @@ def class_of_module(path: str) -> str:
     return name if _CLASS.fullmatch(name) else ""
 
 
+@kept
 def merged(snapshot: Snapshot) -> tuple[U32, list[str]]:
     """The number among all paths of each module, and these paths. Number 0 is "in no module", with an empty path."""
-
-    def merge() -> tuple[U32, list[str]]:
-        first: dict[str, int] = {"": 0}
-        numbers = [first.setdefault(path, len(first)) for _, _, path in snapshot.modules()]
-        return np.array(numbers or [0], np.uint32), list(first)
-
-    return snapshot.keep("merged modules", merge)
+    first: dict[str, int] = {"": 0}
+    numbers = [first.setdefault(path, len(first)) for _, _, path in snapshot.modules()]
+    return np.array(numbers or [0], np.uint32), list(first)
 
 
+@kept
 def modules_of_stacks(snapshot: Snapshot) -> tuple[U32, list[str]]:
     """For each stack the number of its innermost module, NEVER for none; and the modules' paths.
 

@@ -7,9 +7,11 @@ from memlens.kernels.tree import grouping as kernel
 from memlens.model.frames import NATIVE
 from memlens.model.timeline import NEVER
 from memlens.packs import registry
+from memlens.store.kept import kept
 from memlens.store.snapshot import Snapshot
 
 
+@kept
 def operators_of_stacks(snapshot: Snapshot) -> tuple[U32, list[str]]:
     """For each stack the number of the operator that its frames name, NEVER for none; and the operators' names.
 

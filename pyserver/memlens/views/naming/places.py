@@ -13,6 +13,7 @@ from memlens.model.attribution import Attribution
 from memlens.model.frames import NATIVE
 from memlens.model.info import GraphInfo, ProfileInfo, TimelineInfo
 from memlens.model.timeline import NEVER
+from memlens.store.kept import kept
 from memlens.store.snapshot import Snapshot
 from memlens.store.stacks.frames import FrameRow
 from memlens.views.naming.attribution import charged_frames
@@ -28,24 +29,18 @@ def bare_place(snapshot: Snapshot, why: int) -> int:
     return len(snapshot.frames) + why
 
 
+@kept
 def places_of(snapshot: Snapshot) -> list[FrameRow]:
     """All places, in the order of their numbers."""
-
-    def make() -> list[FrameRow]:
-        operators = [("", 0, name, NATIVE) for name in operator_names(snapshot)]
-        return [*snapshot.frames.each(), NO_STACK_ROW, BEFORE_RECORDING, *operators]
-
-    return snapshot.keep("places", make)
+    operators = [("", 0, name, NATIVE) for name in operator_names(snapshot)]
+    return [*snapshot.frames.each(), NO_STACK_ROW, BEFORE_RECORDING, *operators]
 
 
+@kept
 def native_places(snapshot: Snapshot) -> Mask:
     """Mask of the places that are native code, or for stacks without Python frames."""
-
-    def make() -> Mask:
-        frames = snapshot.frames.kind == NATIVE
-        return np.concatenate((frames, np.ones(len(places_of(snapshot)) - len(frames), bool)))
-
-    return snapshot.keep("native places", make)
+    frames = snapshot.frames.kind == NATIVE
+    return np.concatenate((frames, np.ones(len(places_of(snapshot)) - len(frames), bool)))
 
 
 def operator_names(snapshot: Snapshot) -> list[str]:
@@ -53,31 +48,29 @@ def operator_names(snapshot: Snapshot) -> list[str]:
     return _operators(snapshot)[1]
 
 
+@kept
 def charged_places(snapshot: Snapshot, attribution: Attribution) -> U32:
     """The place that each stack is charged to; after the archive's stacks the places of missing stacks."""
-
-    def make() -> U32:
-        frames, operators = charged_frames(snapshot, attribution), _operators(snapshot)[0]
-        no_stack, before_trace, first_operator = (np.uint32(bare_place(snapshot, each)) for each in range(3))
-        places = np.where(frames == NEVER, no_stack, frames)
-        named = operators != NEVER
-        places[named] = operators[named] + first_operator
-        return np.concatenate((places, np.array([no_stack, before_trace], np.uint32)))
-
-    return snapshot.keep(f"charged places, {attribution}", make)
+    frames, operators = charged_frames(snapshot, attribution), _operators(snapshot)[0]
+    no_stack, before_trace, first_operator = (np.uint32(bare_place(snapshot, each)) for each in range(3))
+    places = np.where(frames == NEVER, no_stack, frames)
+    named = operators != NEVER
+    places[named] = operators[named] + first_operator
+    return np.concatenate((places, np.array([no_stack, before_trace], np.uint32)))
 
 
 def _operators(snapshot: Snapshot) -> tuple[U32, list[str]]:
     """For each stack that has only C++ the number of its operator, NEVER for others; and the operators' names."""
     match snapshot.info:
         case TimelineInfo():
-            return snapshot.keep("operators of C++", lambda: _operators_of_native(snapshot))
+            return _operators_of_native(snapshot)
         case ProfileInfo() | GraphInfo():
             return np.full(len(snapshot.stacks.node), NEVER, np.uint32), []
         case _:
             assert_never(snapshot.info)
 
 
+@kept
 def _operators_of_native(snapshot: Snapshot) -> tuple[U32, list[str]]:
     labels, native = snapshot.stacks.label, snapshot.frames.kind == NATIVE
     # a stack is charged to C++ only where it has no Python at all
@@ -86,7 +79,7 @@ def _operators_of_native(snapshot: Snapshot) -> tuple[U32, list[str]]:
     found = np.full(len(labels), NEVER, np.uint32)
     if not len(alone):
         return found, []
-    operators, names = snapshot.keep("operators", lambda: operators_of_stacks(snapshot))
+    operators, names = operators_of_stacks(snapshot)
     alone = alone[operators[alone] != NEVER]
     numbers, found[alone] = np.unique(operators[alone], return_inverse=True)
     return found, [names[number] for number in numbers.tolist()]

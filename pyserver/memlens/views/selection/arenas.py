@@ -4,18 +4,16 @@ import numpy as np
 
 from memlens.arrays import Mask
 from memlens.model.frames import NATIVE, POSSIBLE_ARENA
+from memlens.store.kept import kept
 from memlens.store.snapshot import Snapshot
 from memlens.views.selection.items import items_of, stack_tree
 from memlens.views.selection.sets import AllocationSet
 from memlens.views.selection.stacks import AMOUNT
 
 
+@kept
 def pool_stacks(snapshot: Snapshot) -> Mask:
     """Mask of the stacks that a reader marked as possible pools, by their innermost frame."""
-    return snapshot.keep("stacks of pools", lambda: _pool_stacks(snapshot))
-
-
-def _pool_stacks(snapshot: Snapshot) -> Mask:
     frames, tree = snapshot.frames, stack_tree(snapshot)
     marks = (frames.file == 0) & (frames.kind == NATIVE) & frames.in_function(POSSIBLE_ARENA.function.__eq__)
     # the root, the node of an empty stack, has no frame

@@ -124,7 +124,7 @@ ALLOCATIONS = (
         entries=(Entry("module:", "the module of the model that it was made in", ("module:Linear", "module:none")),),
         rows=masks.module,
         of_sample=lambda snapshot, term: hints.of_names(
-            term, snapshot.keep("modules", lambda: modules_of_stacks(snapshot))[1]
+            term, modules_of_stacks(snapshot)[1]
         ),
     ),
     AllocationTerm(
@@ -134,7 +134,7 @@ ALLOCATIONS = (
         ),
         rows=masks.operator,
         of_sample=lambda snapshot, term: hints.of_names(
-            term, snapshot.keep("operators", lambda: operators_of_stacks(snapshot))[1]
+            term, operators_of_stacks(snapshot)[1]
         ),
     ),
     AllocationTerm(

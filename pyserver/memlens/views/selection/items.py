@@ -8,6 +8,7 @@ import numpy as np
 from memlens.arrays import I64, U32
 from memlens.kernels.trace.timeline import BEFORE_TRACE as BEFORE_FLAG
 from memlens.model.info import GraphInfo, ProfileInfo, TimelineInfo
+from memlens.store.kept import kept
 from memlens.store.snapshot import Snapshot
 from memlens.store.trace.device import Device
 from memlens.views.naming.frame_names import BEFORE_TRACE, NO_STACK
@@ -39,20 +40,17 @@ FEW_PART = 4
 """If allocations are fewer than this share of all stacks, grouping them is faster than summing by stack."""
 
 
+@kept
 def stack_tree(snapshot: Snapshot) -> PrefixTree:
     """All stacks of a snapshot, and after them two for missing stacks, with the reasons in :data:`BARE`."""
-
-    def make() -> PrefixTree:
-        tree, ends = snapshot.tree, snapshot.stacks.node
-        bare = np.arange(len(BARE), dtype=np.uint32)
-        return PrefixTree(
-            np.concatenate((tree.parent, np.zeros_like(bare))),
-            np.concatenate((tree.frame, bare + np.uint32(bare_place(snapshot, 0)))),
-            np.concatenate((ends, bare + np.uint32(len(tree.parent)))),
-            np.concatenate((np.arange(len(ends), dtype=np.uint32), np.zeros_like(bare))),
-        )
-
-    return snapshot.keep("stack tree", make)
+    tree, ends = snapshot.tree, snapshot.stacks.node
+    bare = np.arange(len(BARE), dtype=np.uint32)
+    return PrefixTree(
+        np.concatenate((tree.parent, np.zeros_like(bare))),
+        np.concatenate((tree.frame, bare + np.uint32(bare_place(snapshot, 0)))),
+        np.concatenate((ends, bare + np.uint32(len(tree.parent)))),
+        np.concatenate((np.arange(len(ends), dtype=np.uint32), np.zeros_like(bare))),
+    )
 
 
 def items_of(snapshot: Snapshot, of: AllocationSet, narrow: str = "") -> ValuedStacks[OneSide]:
@@ -72,11 +70,10 @@ def items_of(snapshot: Snapshot, of: AllocationSet, narrow: str = "") -> ValuedS
             assert_never(snapshot.info)
 
 
+@kept
 def stacks_of(snapshot: Snapshot, of: AllocationSet, narrow: str = "") -> ValuedStacks[OneSide]:
     """The same summed by stack; what is inferred to come from a line is separate. Negative values are summed, too."""
-    return snapshot.keep(
-        ("stacks", of, narrow), lambda: items_of(snapshot, of, narrow).summed(sizes_of(snapshot, of))
-    )
+    return items_of(snapshot, of, narrow).summed(sizes_of(snapshot, of))
 
 
 def items_by_stack(snapshot: Snapshot, of: AllocationSet, narrow: str = "") -> ValuedStacks[OneSide]:
@@ -94,26 +91,23 @@ def items_by_stack(snapshot: Snapshot, of: AllocationSet, narrow: str = "") -> V
             assert_never(snapshot.info)
 
 
+@kept
 def drawn_stacks(snapshot: Snapshot, of: AllocationSet) -> ValuedStacks[OneSide] | ValuedStacks[TwoSides]:
     """The same for trees, in which widths can't be negative: if values are negative, there are two sides.
 
     These are the decreases and the increases.
     """
-
-    def make() -> ValuedStacks[OneSide] | ValuedStacks[TwoSides]:
-        if not is_signed(snapshot, of):
-            stacks = stacks_of(snapshot, of)
-            if stacks.values.min(initial=0) < 0:
-                stacks = replace(stacks, values=np.maximum(stacks.values, 0))
-            return stacks.present()
-        items = items_of(snapshot, of)
-        counts = items.values[COUNT]
-        if value_of(snapshot, of).count is None:
-            # a sample counts once, on its own side
-            counts = np.where(items.values[AMOUNT] < 0, -counts, counts)
-        return by_sign(items, counts).summed().present()
-
-    return snapshot.keep(("drawn stacks", of), make)
+    if not is_signed(snapshot, of):
+        stacks = stacks_of(snapshot, of)
+        if stacks.values.min(initial=0) < 0:
+            stacks = replace(stacks, values=np.maximum(stacks.values, 0))
+        return stacks.present()
+    items = items_of(snapshot, of)
+    counts = items.values[COUNT]
+    if value_of(snapshot, of).count is None:
+        # a sample counts once, on its own side
+        counts = np.where(items.values[AMOUNT] < 0, -counts, counts)
+    return by_sign(items, counts).summed().present()
 
 
 def meaning_of(snapshot: Snapshot, of: AllocationSet) -> OneSide:

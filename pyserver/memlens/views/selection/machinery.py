@@ -6,33 +6,31 @@ import numpy as np
 
 from memlens.arrays import Mask
 from memlens.packs import registry
+from memlens.store.kept import kept
 from memlens.store.snapshot import Snapshot
 from memlens.views.selection.texts import Pattern
 from memlens.views.selection.through import stacks_through
 
 
+@kept
 def machinery_stacks(snapshot: Snapshot) -> dict[str, Mask]:
     """For each kind of machinery that the snapshot has, by its name, a mask of the stacks that are of it.
 
     A stack is of one kind at most: of those that its functions are of, the first in the table.
     """
-
-    def find() -> dict[str, Mask]:
-        found: dict[str, Mask] = {}
-        left = np.ones(len(snapshot.stacks.node), bool)
-        for _, kind in registry.machinery():
-            frames = _in_functions(snapshot, kind.functions)
-            if kind.file and frames.any():
-                frames &= snapshot.frames.in_file(partial(_ends_with, f"/{kind.file}"))
-            stacks = stacks_through(snapshot, frames) & left
-            if kind.outside and stacks.any():
-                stacks &= ~stacks_through(snapshot, _in_functions(snapshot, kind.outside))
-            if stacks.any():
-                found[kind.name] = stacks
-                left &= ~stacks
-        return found
-
-    return snapshot.keep("machinery", find)
+    found: dict[str, Mask] = {}
+    left = np.ones(len(snapshot.stacks.node), bool)
+    for _, kind in registry.machinery():
+        frames = _in_functions(snapshot, kind.functions)
+        if kind.file and frames.any():
+            frames &= snapshot.frames.in_file(partial(_ends_with, f"/{kind.file}"))
+        stacks = stacks_through(snapshot, frames) & left
+        if kind.outside and stacks.any():
+            stacks &= ~stacks_through(snapshot, _in_functions(snapshot, kind.outside))
+        if stacks.any():
+            found[kind.name] = stacks
+            left &= ~stacks
+    return found
 
 
 def _ends_with(ending: str, file: str) -> bool:

@@ -109,7 +109,7 @@ def _at(frames: Mask, labels: U32) -> Mask:
 
 def _operators(snapshot: Snapshot, term: Term) -> Mask:
     """The stacks whose operator matches."""
-    operators, names = snapshot.keep("operators", lambda: operators_of_stacks(snapshot))
+    operators, names = operators_of_stacks(snapshot)
     patterns = [Pattern(value) for value in term.values]
     fits = [number for number, name in enumerate(names) if any(p.matches(name) for p in patterns)]
     if term.field and "none" in term.values:
@@ -124,7 +124,7 @@ def _native_stacks(snapshot: Snapshot) -> Mask:
 
 def module(snapshot: Snapshot, device: Device, term: Term) -> Mask:
     """Allocations made in such a module."""
-    modules, names = snapshot.keep("modules", lambda: modules_of_stacks(snapshot))
+    modules, names = modules_of_stacks(snapshot)
     patterns = [Pattern(value) for value in term.values]
     every = names + inferred_names(names)
     fits = [number for number, name in enumerate(every) if any(p.matches(name) for p in patterns)]

@@ -9,6 +9,7 @@ from memlens.errors import BadRequestError
 from memlens.kernels.tree.calltree import first_rows, sum_changes
 from memlens.model.info import GraphInfo, ProfileInfo, ProfileValue, SnapshotInfo, TimelineInfo, ValueMeaning
 from memlens.model.profile import BLOCK_CHANGE_DTYPE
+from memlens.store.kept import kept
 from memlens.store.manifest import InconsistentError
 from memlens.store.models import profile_of
 from memlens.store.samples.columns import Times
@@ -179,20 +180,17 @@ def _number(info: ProfileInfo, of: AllocationSet) -> int:
     return number
 
 
+@kept
 def order_of_samples(snapshot: Snapshot) -> U32:
     """When each sample was first seen: the first of its changes, else its place in the file."""
-
-    def make() -> U32:
-        samples = profile_of(snapshot.info).samples
-        order = np.arange(samples, dtype=np.uint32)
-        if snapshot.times is not None and len(snapshot.times.changes):
-            changed = snapshot.times.changes["sample"]
-            order = np.full(samples, len(changed), np.uint32)
-            # ignores samples that a damaged archive doesn't have
-            first_rows(changed, order)
-        return order
-
-    return snapshot.keep("sample_order", make)
+    samples = profile_of(snapshot.info).samples
+    order = np.arange(samples, dtype=np.uint32)
+    if snapshot.times is not None and len(snapshot.times.changes):
+        changed = snapshot.times.changes["sample"]
+        order = np.full(samples, len(changed), np.uint32)
+        # ignores samples that a damaged archive doesn't have
+        first_rows(changed, order)
+    return order
 
 
 class Flow(NamedTuple):

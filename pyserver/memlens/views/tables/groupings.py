@@ -409,7 +409,7 @@ def _callers(snapshot: Snapshot, attribution: Attribution) -> Grouping:
 
 
 def _modules(snapshot: Snapshot, _: Attribution) -> Grouping:
-    modules, names = snapshot.keep("modules", lambda: modules_of_stacks(snapshot))
+    modules, names = modules_of_stacks(snapshot)
     outside = len(names) + FIRST
     codes = np.where(modules == NEVER, np.uint32(outside), modules + np.uint32(FIRST))
     bare = [msgspec.structs.replace(name, filter=f"{name.filter} module:none") for name in _bare(snapshot)]

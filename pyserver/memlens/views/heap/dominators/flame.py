@@ -15,6 +15,7 @@ from memlens.arrays import I64, U8, U32
 from memlens.kernels.tree import calltree as kernel
 from memlens.model.attribution import Attribution
 from memlens.model.timeline import NEVER
+from memlens.store.kept import kept
 from memlens.store.snapshot import Snapshot
 from memlens.views.flame.calltree import CallTree, FlameOptions, Merged, Search, Shape, build
 from memlens.views.heap.dominators.group_nodes import GroupNode, group_nodes
@@ -226,6 +227,7 @@ class DrawnTree(CallTree):
         return Search(held, nodes, np.array([matched, int(fitting.sum())], np.int64))
 
 
+@kept
 def fitting_by_group(snapshot: Snapshot, filter_text: str, tree: HeapTree = "dominators") -> I64:
     """How many objects of each node of a tree's base fit a filter. Raises :class:`BadRequestError`."""
     by_type = base_tree(snapshot, tree)
@@ -237,35 +239,29 @@ def fitting_by_group(snapshot: Snapshot, filter_text: str, tree: HeapTree = "dom
         # a group's objects are of one type
         fits = np.append(chosen.types, False)[np.minimum(by_type.key, len(chosen.types))]
         return np.where(fits, by_type.objects, 0).astype(np.int64)
-    return snapshot.keep(
-        ("fitting by group", filter_text, tree),
-        lambda: np.bincount(by_type.group[chosen.mask(snapshot)], minlength=groups).astype(np.int64),
-    )
+    return np.bincount(by_type.group[chosen.mask(snapshot)], minlength=groups).astype(np.int64)
 
 
+@kept
 def drawn_tree(snapshot: Snapshot, form: Form = DOMINATORS) -> DrawnTree:
     """A tree, made when it is first asked for. Raises :class:`BadRequestError` for what a dump lacks."""
-
-    def make() -> DrawnTree:
-        grouped = grouped_tree(snapshot, form)
-        nodes = np.arange(len(grouped.key), dtype=np.uint32)
-        parents = np.array(grouped.parent, np.uint32)
-        parents[0] = 0
-        names = TypeNames(snapshot) if form.by == "type" else GroupNames(snapshot, form.by)
-        types = np.minimum(grouped.key, names.unreachable).astype(np.uint32)
-        types[0] = NEVER
-        values = np.stack((grouped.shallow.astype(np.int64), grouped.objects.astype(np.int64)))
-        meaning = Retained((ValueName("shallow_bytes", "bytes"), ValueName("objects", "count")))
-        stacks = ValuedStacks(PrefixTree(parents, types, nodes, nodes), nodes, values, meaning, nodes, nodes)
-        child, sibling = np.empty_like(nodes), np.empty_like(nodes)
-        kernel.families(parents, child, sibling)
-        merged = Merged(Shape(parents, types, child, sibling), nodes, np.arange(names.count, dtype=np.uint32))
-        built = build(stacks, merged, names, FlameOptions(), 0)
-        tree = DrawnTree(built.options, names, built.by, built.meaning, built.make)
-        tree.snapshot, tree.grouped, tree.form = snapshot, grouped, form
-        return tree
-
-    return snapshot.keep(("drawn tree", form), make)
+    grouped = grouped_tree(snapshot, form)
+    nodes = np.arange(len(grouped.key), dtype=np.uint32)
+    parents = np.array(grouped.parent, np.uint32)
+    parents[0] = 0
+    names = TypeNames(snapshot) if form.by == "type" else GroupNames(snapshot, form.by)
+    types = np.minimum(grouped.key, names.unreachable).astype(np.uint32)
+    types[0] = NEVER
+    values = np.stack((grouped.shallow.astype(np.int64), grouped.objects.astype(np.int64)))
+    meaning = Retained((ValueName("shallow_bytes", "bytes"), ValueName("objects", "count")))
+    stacks = ValuedStacks(PrefixTree(parents, types, nodes, nodes), nodes, values, meaning, nodes, nodes)
+    child, sibling = np.empty_like(nodes), np.empty_like(nodes)
+    kernel.families(parents, child, sibling)
+    merged = Merged(Shape(parents, types, child, sibling), nodes, np.arange(names.count, dtype=np.uint32))
+    built = build(stacks, merged, names, FlameOptions(), 0)
+    tree = DrawnTree(built.options, names, built.by, built.meaning, built.make)
+    tree.snapshot, tree.grouped, tree.form = snapshot, grouped, form
+    return tree
 
 
 def group(snapshot: Snapshot, number: int, filter_text: str) -> GroupAnswer:

@@ -4,6 +4,7 @@ import numpy as np
 from msgspec import Struct
 
 from memlens.kernels.tree.calltree import sum_up
+from memlens.store.kept import kept
 from memlens.store.snapshot import Snapshot
 from memlens.texts import Text
 from memlens.views.heap.dominators.trees import DOMINATORS, Form, HeapTree, base_tree, grouped_tree, number_of
@@ -54,17 +55,14 @@ def group_nodes(snapshot: Snapshot, numbers: Numbers, form: Form = DOMINATORS) -
     ]
 
 
+@kept
 def _native_of_nodes(snapshot: Snapshot, tree: HeapTree) -> tuple[Numbers, Numbers]:
     """What the objects of each node of a tree's base own outside of the heap, and what ``native_total_bytes`` is."""
     if tree == "dominators":
         return native_of_nodes(snapshot)
-
-    def make() -> tuple[Numbers, Numbers]:
-        by_type, owned = base_tree(snapshot, tree), snapshot.objects.owned
-        own = np.zeros(len(by_type.key), np.int64)
-        np.add.at(own, by_type.group[owned["object"]], owned["native"].astype(np.int64))
-        below = own[np.newaxis].copy()
-        sum_up(np.array(by_type.parent, np.uint32), below)
-        return own, below[0]
-
-    return snapshot.keep(("native of nodes", tree), make)
+    by_type, owned = base_tree(snapshot, tree), snapshot.objects.owned
+    own = np.zeros(len(by_type.key), np.int64)
+    np.add.at(own, by_type.group[owned["object"]], owned["native"].astype(np.int64))
+    below = own[np.newaxis].copy()
+    sum_up(np.array(by_type.parent, np.uint32), below)
+    return own, below[0]

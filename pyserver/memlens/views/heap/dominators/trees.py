@@ -17,6 +17,7 @@ from memlens.arrays import I64, U32, U64, Mask
 from memlens.errors import BadRequestError
 from memlens.model.graph import OWN_NODE
 from memlens.model.timeline import NEVER
+from memlens.store.kept import kept
 from memlens.store.manifest import InconsistentError
 from memlens.store.objects.compact import Dominated, compact_tree
 from memlens.store.objects.room import Room
@@ -128,9 +129,48 @@ def group_of(snapshot: Snapshot, number: int, form: Form) -> int:
     return number_of(form, node if tree.node_of is None else int(tree.node_of[node]))
 
 
+@kept
 def grouped_tree(snapshot: Snapshot, form: Form) -> GroupedTree:
     """A tree, grouped. Raises :class:`BadRequestError` for modules where the dump has none."""
-    return snapshot.keep(("grouped tree", form), lambda: _regrouped(snapshot, form))
+    of_type, names = keys_of_types(snapshot, form.by)
+    whole = base_tree(snapshot, form.tree)
+    # what is no object stays by itself: the roots together, and the unreachable objects
+    roots, unreachable = len(names), len(names) + 1
+    of_node = np.append(of_type, np.uint32(unreachable))[np.minimum(whole.key, len(of_type))].astype(
+        np.uint32
+    )
+    if whole.key[0] == NEVER:
+        of_node[0] = roots
+    top = _topmost(whole.parent, of_node)
+    outermost = top == np.arange(len(top))
+    if form.by == "type" and bool(outermost.all()):
+        return whole
+    nodes = np.flatnonzero(outermost)
+    place = np.cumsum(outermost) - 1
+    shallow = np.zeros(len(nodes), np.uint64)
+    np.add.at(shallow, place[top], whole.shallow)
+    # below each node are now those that were below it and what it stands for, in the order in which they stood
+    above = place[top[whole.parent[nodes[1:]]]]
+    begin = np.zeros(len(nodes) + 1, np.uint32)
+    np.cumsum(np.bincount(above, minlength=len(nodes)), out=begin[1:])
+    below = Dominated(begin, (1 + np.argsort(above, kind="stable")).astype(np.uint32))
+    columns, node_of = compact_tree(
+        below,
+        len(names) + 2,
+        of_node[nodes],
+        shallow,
+        np.array(whole.total[nodes]),
+        0,
+        Room(Path(), sys.maxsize),
+    )
+    node_of = node_of[place[top]]
+    key = columns["type"]
+    key[key >= roots] = NEVER
+    objects = np.bincount(node_of, whole.objects, len(key)).astype(np.uint32)
+    return GroupedTree(
+        names, key, columns["parent"], objects, columns["shallow"], columns["retained"], columns["first"],
+        columns["last"], whole.group, node_of, outermost,
+    )  # fmt: skip
 
 
 def keys_of_types(snapshot: Snapshot, by: Grouping) -> tuple[Numbers, list[Text]]:
@@ -197,48 +237,6 @@ def base_tree(snapshot: Snapshot, tree: HeapTree) -> GroupedTree:
             )  # fmt: skip
         case _:
             assert_never(tree)
-
-
-def _regrouped(snapshot: Snapshot, form: Form) -> GroupedTree:
-    of_type, names = keys_of_types(snapshot, form.by)
-    whole = base_tree(snapshot, form.tree)
-    # what is no object stays by itself: the roots together, and the unreachable objects
-    roots, unreachable = len(names), len(names) + 1
-    of_node = np.append(of_type, np.uint32(unreachable))[np.minimum(whole.key, len(of_type))].astype(
-        np.uint32
-    )
-    if whole.key[0] == NEVER:
-        of_node[0] = roots
-    top = _topmost(whole.parent, of_node)
-    outermost = top == np.arange(len(top))
-    if form.by == "type" and bool(outermost.all()):
-        return whole
-    nodes = np.flatnonzero(outermost)
-    place = np.cumsum(outermost) - 1
-    shallow = np.zeros(len(nodes), np.uint64)
-    np.add.at(shallow, place[top], whole.shallow)
-    # below each node are now those that were below it and what it stands for, in the order in which they stood
-    above = place[top[whole.parent[nodes[1:]]]]
-    begin = np.zeros(len(nodes) + 1, np.uint32)
-    np.cumsum(np.bincount(above, minlength=len(nodes)), out=begin[1:])
-    below = Dominated(begin, (1 + np.argsort(above, kind="stable")).astype(np.uint32))
-    columns, node_of = compact_tree(
-        below,
-        len(names) + 2,
-        of_node[nodes],
-        shallow,
-        np.array(whole.total[nodes]),
-        0,
-        Room(Path(), sys.maxsize),
-    )
-    node_of = node_of[place[top]]
-    key = columns["type"]
-    key[key >= roots] = NEVER
-    objects = np.bincount(node_of, whole.objects, len(key)).astype(np.uint32)
-    return GroupedTree(
-        names, key, columns["parent"], objects, columns["shallow"], columns["retained"], columns["first"],
-        columns["last"], whole.group, node_of, outermost,
-    )  # fmt: skip
 
 
 def _topmost(parent: U32, key: U32) -> I64:

@@ -14,6 +14,7 @@ from memlens.arrays import Mask
 from memlens.errors import BadRequestError
 from memlens.packs import registry
 from memlens.packs.api import Part
+from memlens.store.kept import kept
 from memlens.store.snapshot import Snapshot
 from memlens.texts import Text, phrase
 from memlens.views.heap.filters import masks
@@ -92,13 +93,13 @@ class Chosen:
 def chosen(snapshot: Snapshot, text: str) -> Chosen | None:
     """The objects that fit all terms; None for an empty filter. Raises :class:`BadRequestError`."""
     terms = checked_terms(snapshot, text)
-    return snapshot.keep(("graph filter", tuple(terms)), lambda: _chosen(snapshot, terms)) if terms else None
+    return _chosen(snapshot, tuple(terms)) if terms else None
 
 
 def chosen_without(snapshot: Snapshot, text: str, fields: tuple[str, ...]) -> Chosen | None:
     """The objects that fit all terms but those of some fields; None without others. Raises :class:`BadRequestError`."""
     terms = [term for term in checked_terms(snapshot, text) if term.field not in fields]
-    return snapshot.keep(("graph filter", tuple(terms)), lambda: _chosen(snapshot, terms)) if terms else None
+    return _chosen(snapshot, tuple(terms)) if terms else None
 
 
 def checked_terms(snapshot: Snapshot, text: str) -> list[Term]:
@@ -187,7 +188,8 @@ def _check(snapshot: Snapshot, term: Term) -> None:
     row.check(snapshot, term)
 
 
-def _chosen(snapshot: Snapshot, terms: list[Term]) -> Chosen:
+@kept
+def _chosen(snapshot: Snapshot, terms: tuple[Term, ...]) -> Chosen:
     types = np.ones(len(snapshot.types.name), bool)
     others = list[Term]()
     for term in terms:

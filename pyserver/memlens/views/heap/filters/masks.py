@@ -1,6 +1,6 @@
 """What the terms of the filter over a heap dump find, of types or of objects: a mask for each term."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -9,6 +9,7 @@ from memlens.arrays import U64, Mask
 from memlens.errors import BadRequestError
 from memlens.kernels.graph import filtering as kernel
 from memlens.model.timeline import NEVER
+from memlens.store.kept import kept
 from memlens.store.objects.columns import FieldColumns, ReferenceColumns
 from memlens.store.objects.moments import allocated_us
 from memlens.store.snapshot import Snapshot
@@ -164,13 +165,13 @@ def string(snapshot: Snapshot, term: Term) -> Mask:
     """The strings of such texts."""
     objects = snapshot.objects
     found = of_each(objects.type, _string_types(snapshot))
-    found &= of_each(objects.name, _texts(snapshot, term))
+    found &= of_each(objects.name, _texts(snapshot, term.values))
     return found
 
 
 def named(snapshot: Snapshot, term: Term) -> Mask:
     """The objects of such names."""
-    return of_each(snapshot.objects.name, _texts(snapshot, term))
+    return of_each(snapshot.objects.name, _texts(snapshot, term.values))
 
 
 def plain_named(snapshot: Snapshot, term: Term) -> Mask:
@@ -180,7 +181,7 @@ def plain_named(snapshot: Snapshot, term: Term) -> Mask:
 
 def words(snapshot: Snapshot, term: Term) -> Mask:
     """The objects whose own name or type has a word."""
-    found = of_each(snapshot.objects.name, _texts(snapshot, term, has_expressions=False))
+    found = of_each(snapshot.objects.name, _texts(snapshot, term.values, has_expressions=False))
     found |= of_each(snapshot.objects.type, _types_that_fit(snapshot, patterns(term)))
     return found
 
@@ -188,19 +189,17 @@ def words(snapshot: Snapshot, term: Term) -> Mask:
 def plain_words(snapshot: Snapshot, term: Term) -> Mask:
     """The same, of objects that are called so where what they contain is left out."""
     found = plainly_named(
-        snapshot, of_each(snapshot.objects.name, _texts(snapshot, term, has_expressions=False))
+        snapshot, of_each(snapshot.objects.name, _texts(snapshot, term.values, has_expressions=False))
     )
     found |= of_each(snapshot.objects.type, _types_that_fit(snapshot, patterns(term)))
     return found
 
 
-def _texts(snapshot: Snapshot, term: Term, *, has_expressions: bool = True) -> Mask:
+@kept
+def _texts(snapshot: Snapshot, values: tuple[str, ...], *, has_expressions: bool = True) -> Mask:
     """Which strings fit one of a term's values."""
-    some: Sequence[Pattern | Expression] = expressions(term) if has_expressions else patterns(term)
-    return snapshot.keep(
-        ("strings that fit", has_expressions, term.values),
-        lambda: fitting(snapshot.strings, list(some), snapshot.work),
-    )
+    parsed: Callable[[str], Pattern | Expression] = pattern_of if has_expressions else Pattern
+    return fitting(snapshot.strings, list(map(parsed, values)), snapshot.work)
 
 
 def _string_types(snapshot: Snapshot) -> Mask:
@@ -241,7 +240,7 @@ def held_by(snapshot: Snapshot, term: Term) -> Mask:
 def with_field(snapshot: Snapshot, term: Term) -> Mask:
     """References and fields are looked through by a thread for each half of the objects."""
     stored, fields = snapshot.references, snapshot.fields
-    fits = _texts(snapshot, term).view(np.uint8)
+    fits = _texts(snapshot, term.values).view(np.uint8)
     found = np.zeros(len(snapshot.objects.type), np.bool_)
     if not fits.any():
         return found

@@ -4,35 +4,30 @@ import numpy as np
 
 from memlens.arrays import Mask
 from memlens.model.graph import NONE
+from memlens.store.kept import kept
 from memlens.store.snapshot import Snapshot
 from memlens.views.heap.objects.thread_table import table
 from memlens.views.selection.terms import Term
 from memlens.views.selection.texts import Pattern
 
 
-def threads_named(snapshot: Snapshot, term: Term) -> Mask:
+@kept
+def threads_named(snapshot: Snapshot, values: tuple[str, ...]) -> Mask:
     """Which threads have a name that fits one of a term's values."""
-
-    def make() -> Mask:
-        patterns = [Pattern(value) for value in term.values]
-        texts = snapshot.strings.texts(table(snapshot).name)
-        return np.array([any(each.matches(text) for each in patterns) for text in texts], bool)
-
-    return snapshot.keep(("threads named", term.values), make)
+    patterns = [Pattern(value) for value in values]
+    texts = snapshot.strings.texts(table(snapshot).name)
+    return np.array([any(each.matches(text) for each in patterns) for text in texts], bool)
 
 
-def frames_named(snapshot: Snapshot, term: Term) -> Mask:
+@kept
+def frames_named(snapshot: Snapshot, values: tuple[str, ...]) -> Mask:
     """Which frames of all threads' stacks are of a function that fits one of a term's values."""
-
-    def make() -> Mask:
-        patterns = [Pattern(value) for value in term.values]
-        fits = snapshot.frames.in_function(lambda text: any(each.matches(text) for each in patterns))
-        frames = table(snapshot).frames
-        found = np.zeros(len(frames), np.bool_)
-        found[frames != NONE] = fits[frames[frames != NONE]]
-        return found
-
-    return snapshot.keep(("frames named", term.values), make)
+    patterns = [Pattern(value) for value in values]
+    fits = snapshot.frames.in_function(lambda text: any(each.matches(text) for each in patterns))
+    frames = table(snapshot).frames
+    found = np.zeros(len(frames), np.bool_)
+    found[frames != NONE] = fits[frames[frames != NONE]]
+    return found
 
 
 def on_stacks(snapshot: Snapshot, term: Term) -> Mask:
@@ -41,12 +36,12 @@ def on_stacks(snapshot: Snapshot, term: Term) -> Mask:
     found = np.zeros(len(snapshot.objects.type), np.bool_)
     rows = known.variables
     if term.field == "thread":
-        fits = threads_named(snapshot, term)
+        fits = threads_named(snapshot, term.values)
         theirs = fits[rows["thread"]]
         found[rows["object"][theirs]] = True
         own = known.object[fits]
         found[own[own != NONE]] = True
     else:
         rows = rows[rows["depth"] != NONE]
-        found[rows["object"][frames_named(snapshot, term)[known.frame_rows(rows)]]] = True
+        found[rows["object"][frames_named(snapshot, term.values)[known.frame_rows(rows)]]] = True
     return found

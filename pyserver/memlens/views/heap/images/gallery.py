@@ -5,9 +5,10 @@ from typing import Literal
 import numpy as np
 from msgspec import Struct
 
+from memlens.store.kept import kept
 from memlens.store.snapshot import Snapshot
 from memlens.views.heap.filters import filters
-from memlens.views.heap.images.images import Groups, ImageRow, Images, as_row, groups_of, images_of
+from memlens.views.heap.images.images import Groups, ImageRow, as_row, groups_of, images_of
 from memlens.views.heap.objects.rows import ObjectRow, object_rows, page
 
 GalleryOrder = Literal["bytes", "freed"]
@@ -46,8 +47,7 @@ def gallery(
     snapshot: Snapshot, filter_text: str, order: GalleryOrder, offset: int, limit: int
 ) -> GalleryAnswer:
     """The images that fit a filter, by their bytes or by what equal ones would free. Raises BadRequestError."""
-    rows, images = page(offset, limit), images_of(snapshot)
-    groups = snapshot.keep(("image groups", filter_text), lambda: _groups(snapshot, images, filter_text))
+    rows, images, groups = page(offset, limit), images_of(snapshot), _groups(snapshot, filter_text)
     sizes = groups.heap + groups.native
     by = (groups.shown, -sizes) if order == "bytes" else (groups.shown, -sizes, -groups.freed)
     ordered = np.lexsort(by)[rows]
@@ -66,8 +66,9 @@ def gallery(
     )  # fmt: skip
 
 
-def _groups(snapshot: Snapshot, images: Images, filter_text: str) -> Groups:
-    fitting = filters.chosen(snapshot, filter_text)
+@kept
+def _groups(snapshot: Snapshot, filter_text: str) -> Groups:
+    images, fitting = images_of(snapshot), filters.chosen(snapshot, filter_text)
     if fitting is None:
         return groups_of(images, np.arange(len(images.rows)))
     return groups_of(images, np.flatnonzero(fitting.among(snapshot, images.rows["object"].astype(np.int64))))

@@ -9,6 +9,7 @@ from msgspec import Struct
 from memlens.arrays import I64, U32, U64, Mask
 from memlens.model.distinct import first_equal
 from memlens.model.graph import NONE, PIXEL_LAYOUTS
+from memlens.store.kept import kept
 from memlens.store.objects.places import first_at_least
 from memlens.store.snapshot import Snapshot
 from memlens.views.heap.objects.native_memory import native_bytes
@@ -82,12 +83,9 @@ def as_row(row: Any) -> ImageRow:
     return ImageRow(int(row["width"]), int(row["height"]), shown)
 
 
+@kept
 def images_of(snapshot: Snapshot) -> Images:
     """All images, see :class:`Images`."""
-    return snapshot.keep("images", lambda: _images(snapshot))
-
-
-def _images(snapshot: Snapshot) -> Images:
     rows = np.array(snapshot.objects.images)
     elements = rows["elements"].astype(np.int64)
     has_pixels = elements != NONE

@@ -8,11 +8,11 @@ from msgspec import Struct
 from memlens.arrays import U8, Mask
 from memlens.kernels.graph import tree as kernel
 from memlens.kernels.graph.largest import largest, largest_marked
+from memlens.store.kept import kept
 from memlens.store.objects.retained import below_own_group, retained_by_object_group, retained_of_topmost
 from memlens.store.snapshot import Snapshot
 from memlens.views.heap.dominators.trees import is_in
 from memlens.views.heap.filters import filters
-from memlens.views.heap.filters.filters import Chosen
 from memlens.views.heap.objects.halves import in_halves
 from memlens.views.heap.objects.native_memory import has_native, native_bytes, native_columns
 from memlens.views.heap.objects.packages import packages_of
@@ -102,16 +102,14 @@ def objects(
     """
     rows = page(offset, limit)
     is_whole = reverse or offset + limit > _FIRST
-    numbers, total, shallow = snapshot.keep(
-        ("heap objects", filter_text, kind, group, order, is_whole),
-        lambda: _listed(snapshot, filter_text, kind, group, order, is_whole=is_whole),
-    )
+    numbers, total, shallow = _listed(snapshot, filter_text, kind, group, order, is_whole=is_whole)
     shown = numbers[::-1] if reverse else numbers
     found = shown[rows]
     totals = shortest_paths(snapshot).total[found].tolist() if order == "total" else None
     return ObjectsAnswer(object_rows(snapshot, found), offset, total, shallow, totals)
 
 
+@kept
 def _listed(
     snapshot: Snapshot,
     filter_text: str,
@@ -265,21 +263,18 @@ def _groups(snapshot: Snapshot, by: GroupedBy) -> tuple[Numbers, list[str]]:
     return packages.of_type, packages.names
 
 
+@kept
 def figures_by_type(snapshot: Snapshot, filter_text: str) -> tuple[dict[str, Numbers], Numbers]:
     """Count, shallow and retained bytes by type of what fits, and which types have such objects."""
     chosen = filters.chosen(snapshot, filter_text)
-    whole = figures_of(snapshot)
+    figures = figures_of(snapshot)
     if chosen is None:
-        return whole, np.ones(len(whole["count"]), bool)
+        return figures, np.ones(len(figures["count"]), bool)
     if chosen.objects is None:
-        return whole, chosen.types
-    figures = snapshot.keep(("heap figures", filter_text), lambda: _narrowed(snapshot, chosen))
+        return figures, chosen.types
+    types = np.arange(len(figures["count"]), dtype=np.uint32)
+    figures = _sums_of(snapshot, chosen.mask(snapshot), "type", types, len(types))
     return figures, figures["count"] > 0
-
-
-def _narrowed(snapshot: Snapshot, chosen: Chosen) -> dict[str, Numbers]:
-    types = np.arange(len(snapshot.types.name), dtype=np.uint32)
-    return _sums_of(snapshot, chosen.mask(snapshot), "type", types, len(types))
 
 
 def _sums_of(
@@ -364,24 +359,21 @@ def _groups_of_nodes(snapshot: Snapshot, group_of: Numbers, groups: int) -> Numb
     return np.append(group_of, np.uint32(groups))[np.minimum(snapshot.compact.type, len(group_of))]
 
 
+@kept
 def _package_sums(
     snapshot: Snapshot, filter_text: str, by: GroupedBy
 ) -> tuple[dict[str, Numbers], list[str]]:
     groups, names = _groups(snapshot, by)
-
-    def make() -> dict[str, Numbers]:
-        figures, fits = figures_by_type(snapshot, filter_text)
-        own, count = groups[fits], len(names)
-        shallow = np.zeros(count, np.uint64)
-        np.add.at(shallow, own, figures["shallow"][fits])
-        sums: dict[str, Numbers] = {
-            "types": np.bincount(own, minlength=count),
-            "count": np.bincount(own, figures["count"][fits], count).astype(np.int64),
-            "shallow": shallow,
-        }
-        return sums | _retained_by_packages(snapshot, filter_text, by, groups, count)
-
-    return snapshot.keep(("heap packages", filter_text, by), make), names
+    figures, fits = figures_by_type(snapshot, filter_text)
+    own, count = groups[fits], len(names)
+    shallow = np.zeros(count, np.uint64)
+    np.add.at(shallow, own, figures["shallow"][fits])
+    sums: dict[str, Numbers] = {
+        "types": np.bincount(own, minlength=count),
+        "count": np.bincount(own, figures["count"][fits], count).astype(np.int64),
+        "shallow": shallow,
+    }
+    return sums | _retained_by_packages(snapshot, filter_text, by, groups, count), names
 
 
 def _retained_by_packages(

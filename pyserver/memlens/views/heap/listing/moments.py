@@ -7,6 +7,7 @@ from msgspec import Struct
 
 from memlens.arrays import I16, I64
 from memlens.errors import BadRequestError
+from memlens.store.kept import kept
 from memlens.store.objects.moments import allocated_us
 from memlens.store.snapshot import Snapshot
 from memlens.texts import phrase
@@ -48,8 +49,7 @@ def moments(snapshot: Snapshot, filter_text: str) -> MomentsAnswer:
     """When what is alive was allocated. Raises :class:`BadRequestError` for a dump that doesn't say so."""
     if not len(snapshot.objects.moments):
         raise BadRequestError(phrase("The heap dump doesn't say when its objects were allocated"))
-    bins = snapshot.keep("allocation bins", lambda: _bins(snapshot))
-    whole = snapshot.keep("allocations by bin", lambda: _sums(snapshot, bins, None))
+    bins, whole = _bins(snapshot), _all_sums(snapshot)
     fitting = filters.chosen_without(snapshot, filter_text, _TERMS)
     some = None if fitting is None else _sums(snapshot, bins, fitting)[0]
     return MomentsAnswer(
@@ -58,6 +58,7 @@ def moments(snapshot: Snapshot, filter_text: str) -> MomentsAnswer:
     )  # fmt: skip
 
 
+@kept
 def _bins(snapshot: Snapshot) -> _Bins:
     objects = snapshot.objects
     last_us = int(objects.moments["time_us"][-1])
@@ -68,6 +69,11 @@ def _bins(snapshot: Snapshot) -> _Bins:
         # what wasn't there before is from the bins up to the last
         of_object[part] = np.minimum(allocated_us(objects, part) // width, _MOST_BINS - 1)
     return _Bins(width, min(last_us // width, _MOST_BINS - 1) + 1, of_object)
+
+
+@kept
+def _all_sums(snapshot: Snapshot) -> tuple[I64, I64]:
+    return _sums(snapshot, _bins(snapshot), None)
 
 
 def _sums(snapshot: Snapshot, bins: _Bins, fitting: filters.Chosen | None) -> tuple[I64, I64]:

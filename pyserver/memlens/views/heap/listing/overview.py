@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from memlens.model.graph import RETAINING, Strength
 from memlens.model.timeline import NEVER
+from memlens.store.kept import kept
 from memlens.store.models import graph_of
 from memlens.store.objects.columns import ObjectColumns, ReferenceColumns
 from memlens.store.snapshot import Snapshot
@@ -44,16 +45,13 @@ class HeapOverviewAnswer(Struct, frozen=True):
     """How references of the file can be weak, so that paths may follow these or not."""
 
 
+@kept
 def overview(snapshot: Snapshot) -> HeapOverviewAnswer:
     """The overview, made once. Raises :class:`LackingError` for another model."""
-
-    def make() -> HeapOverviewAnswer:
-        made = _overview(snapshot)
-        # the last one is done first
-        snapshot.background += reversed(_preparations(snapshot))
-        return made
-
-    return snapshot.keep("heap overview", make)
+    made = _overview(snapshot)
+    # the last one is done first
+    snapshot.background += reversed(_preparations(snapshot))
+    return made
 
 
 def spaces(snapshot: Snapshot) -> list[ShareRow]:

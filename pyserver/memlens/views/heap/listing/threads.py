@@ -19,6 +19,7 @@ from memlens.model.frames import USER
 from memlens.model.graph import NONE
 from memlens.packs import registry
 from memlens.packs.api import ThreadValues
+from memlens.store.kept import kept
 from memlens.store.snapshot import Snapshot
 from memlens.texts import phrase
 from memlens.views.answers import Frame
@@ -110,10 +111,11 @@ class VariablesAnswer(Struct, frozen=True):
 def threads(snapshot: Snapshot, filter_text: str = "", offset: int = 0, limit: int = 100) -> ThreadsAnswer:
     """The threads; with a filter those that hold objects which fit it. Raises :class:`BadRequestError`."""
     rows = page(offset, limit)
-    ranked = snapshot.keep(("threads ranked", filter_text), lambda: _ranked(snapshot, filter_text))
+    ranked = _ranked(snapshot, filter_text)
     return ThreadsAnswer([thread_row(snapshot, thread) for thread in ranked[rows]], offset, len(ranked))
 
 
+@kept
 def _ranked(snapshot: Snapshot, filter_text: str) -> list[int]:
     """The numbers of the threads that hold what fits a filter, those first that retain most."""
     freed = freed_by_thread(snapshot)
@@ -283,14 +285,9 @@ def _variable(snapshot: Snapshot, thread: int, part: StackPart, row: int) -> tup
     return snapshot.strings.head(int(own["name"]), MOST_NAME), kind
 
 
+@kept
 def held_by(snapshot: Snapshot, thread: int, filter_text: str) -> Numbers:
     """What a thread's object, its thread locals and its variables are, as far as they fit a filter: rows of _HELD."""
-    return snapshot.keep(
-        ("held by thread", thread, filter_text), lambda: _held_by(snapshot, thread, filter_text)
-    )
-
-
-def _held_by(snapshot: Snapshot, thread: int, filter_text: str) -> Numbers:
     own, variables = int(table(snapshot).object[thread]), table(snapshot).variables_of(thread)
     values = np.array([value for _, value in _locals(snapshot, thread)], np.int64)
     found = np.zeros(int(own != NONE) + len(values) + len(variables), _HELD)
@@ -322,9 +319,9 @@ def _fitting(snapshot: Snapshot, terms: Sequence[Term], rows: Numbers) -> Mask:
     for term in terms:
         found = np.zeros(len(rows), np.bool_)
         if term.field in ("thread", *_WORDS):
-            found |= threads_named(snapshot, term)[rows["thread"]]
+            found |= threads_named(snapshot, term.values)[rows["thread"]]
         if term.field in ("function", *_WORDS):
-            found[framed] |= frames_named(snapshot, term)[frames]
+            found[framed] |= frames_named(snapshot, term.values)[frames]
         if term.field not in ("thread", "function"):
             chosen = filters.chosen(snapshot, str(replace(term, negated=False)))
             if chosen is not None:
@@ -341,9 +338,9 @@ def fitting_frames(snapshot: Snapshot, filter_text: str) -> Mask:
     for term in filters.checked_terms(snapshot, filter_text):
         found = np.zeros(len(fits), np.bool_)
         if term.field in ("thread", *_WORDS):
-            found |= threads_named(snapshot, term)[thread_of]
+            found |= threads_named(snapshot, term.values)[thread_of]
         if term.field in ("function", *_WORDS):
-            found |= frames_named(snapshot, term)
+            found |= frames_named(snapshot, term.values)
         fits &= found != term.negated if term.field in ("thread", "function", *_WORDS) else False
     return fits
 
@@ -355,12 +352,11 @@ def _of_part(held: Numbers, part: StackPart, depth: int | None) -> Numbers:
     return chosen
 
 
+@kept
 def _locals(snapshot: Snapshot, thread: int) -> list[tuple[str, int]]:
     own = int(table(snapshot).object[thread])
     known = _thread_values(snapshot)
-    if known is None or own == NONE:
-        return []
-    return snapshot.keep(("thread locals", own), lambda: known.thread_locals(snapshot, own))
+    return [] if known is None or own == NONE else known.thread_locals(snapshot, own)
 
 
 def _thread_values(snapshot: Snapshot) -> ThreadValues | None:

@@ -7,6 +7,7 @@ import numpy as np
 from memlens.kernels.graph import tree as kernel
 from memlens.model.frames import INFERRED
 from memlens.model.timeline import NEVER
+from memlens.store.kept import kept
 from memlens.store.snapshot import Snapshot
 
 Definition = tuple[str, int | None]
@@ -22,35 +23,29 @@ def places_of(snapshot: Snapshot, frames: Iterable[int]) -> dict[int, Definition
     return found
 
 
+@kept
 def places_of_types(snapshot: Snapshot) -> dict[int, Definition]:
     """Where types are defined, as far as they have any: :func:`frames_of_types` in words."""
-
-    def make() -> dict[int, Definition]:
-        known = frames_of_types(snapshot)
-        places = places_of(snapshot, known.values())
-        return {kind: places[frame] for kind, frame in known.items() if frame in places}
-
-    return snapshot.keep("places of types", make)
+    known = frames_of_types(snapshot)
+    places = places_of(snapshot, known.values())
+    return {kind: places[frame] for kind, frame in known.items() if frame in places}
 
 
+@kept
 def frames_of_types(snapshot: Snapshot) -> dict[int, int]:
     """The frame of a type's definition: that of its class object, else the one that all its objects have alike.
 
     Of functions each is defined somewhere else, so that their type has no place.
     """
-
-    def make() -> dict[int, int]:
-        places, classes = snapshot.objects.places, snapshot.types.object
-        if not len(places):
-            return {}
-        of_type = np.empty(len(snapshot.types.name), np.uint32)
-        kernel.frames_alike(places.view(np.uint32).reshape(-1, 2), snapshot.objects.type, of_type)
-        kinds = np.flatnonzero(of_type != NEVER)
-        known: dict[int, int] = dict(zip(kinds.tolist(), of_type[kinds].tolist(), strict=True))
-        if classes is not None:
-            at = np.minimum(np.searchsorted(places["object"], classes), len(places) - 1)
-            own = np.flatnonzero(places["object"][at] == classes)
-            known |= dict(zip(own.tolist(), places["frame"][at[own]].tolist(), strict=True))
-        return known
-
-    return snapshot.keep("frames of types", make)
+    places, classes = snapshot.objects.places, snapshot.types.object
+    if not len(places):
+        return {}
+    of_type = np.empty(len(snapshot.types.name), np.uint32)
+    kernel.frames_alike(places.view(np.uint32).reshape(-1, 2), snapshot.objects.type, of_type)
+    kinds = np.flatnonzero(of_type != NEVER)
+    known: dict[int, int] = dict(zip(kinds.tolist(), of_type[kinds].tolist(), strict=True))
+    if classes is not None:
+        at = np.minimum(np.searchsorted(places["object"], classes), len(places) - 1)
+        own = np.flatnonzero(places["object"][at] == classes)
+        known |= dict(zip(own.tolist(), places["frame"][at[own]].tolist(), strict=True))
+    return known

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from memlens.model.graph import NONE, VALUE_KINDS
 from memlens.store.hierarchy import hierarchy_of
+from memlens.store.kept import kept
 from memlens.store.models import graph_of
 from memlens.store.objects.places import first_at_least
 from memlens.store.snapshot import Snapshot
@@ -150,9 +151,10 @@ class FieldReader:
         return found
 
 
+@kept
 def field_reader(snapshot: Snapshot) -> FieldReader:
     """The reader of a snapshot, which keeps the names that it has looked up."""
-    return snapshot.keep("field reader", lambda: FieldReader(snapshot))
+    return FieldReader(snapshot)
 
 
 def number_array(snapshot: Snapshot, number: int) -> Numbers | None:

@@ -10,6 +10,7 @@ from memlens.errors import BadRequestError
 from memlens.model.graph import NONE
 from memlens.packs import registry
 from memlens.store.hierarchy import Hierarchy, hierarchy_of
+from memlens.store.kept import kept
 from memlens.store.snapshot import Snapshot
 from memlens.texts import in_a_row, phrase
 from memlens.views.heap.objects.fields import MOST_NAME
@@ -91,33 +92,27 @@ def extended_by_type(snapshot: Snapshot, kind: int) -> list[ClassRow]:
     return [] if number == NONE else _above(snapshot, hierarchy_of(snapshot), number)
 
 
+@kept
 def class_names(snapshot: Snapshot, *, with_modules: bool = True) -> dict[int, str]:
     """The name of each class by the number of its object: that of its type, else the object's own."""
-
-    def make() -> dict[int, str]:
-        known = _types_of_classes(snapshot)
-        classes = hierarchy_of(snapshot).classes
-        names = type_names(snapshot) if with_modules else plain_type_names(snapshot)
-        alone = np.array([number for number in classes if number not in known], np.int64)
-        own = snapshot.strings.some(snapshot.objects.name[alone].tolist())
-        texts = dict(zip(alone.tolist(), snapshot.objects.name[alone].tolist(), strict=True))
-        return {
-            number: (names[known[number]] if number in known else own[texts[number]])[:MOST_NAME]
-            for number in classes
-        }
-
-    return snapshot.keep(("class names", with_modules), make)
+    known = _types_of_classes(snapshot)
+    classes = hierarchy_of(snapshot).classes
+    names = type_names(snapshot) if with_modules else plain_type_names(snapshot)
+    alone = np.array([number for number in classes if number not in known], np.int64)
+    own = snapshot.strings.some(snapshot.objects.name[alone].tolist())
+    texts = dict(zip(alone.tolist(), snapshot.objects.name[alone].tolist(), strict=True))
+    return {
+        number: (names[known[number]] if number in known else own[texts[number]])[:MOST_NAME]
+        for number in classes
+    }
 
 
+@kept
 def _types_of_classes(snapshot: Snapshot) -> dict[int, int]:
     """The first type of each class object."""
-
-    def make() -> dict[int, int]:
-        own = snapshot.types.object
-        numbers = [] if own is None else own.tolist()
-        return {number: kind for kind, number in reversed(list(enumerate(numbers))) if number != NONE}
-
-    return snapshot.keep("types of classes", make)
+    own = snapshot.types.object
+    numbers = [] if own is None else own.tolist()
+    return {number: kind for kind, number in reversed(list(enumerate(numbers))) if number != NONE}
 
 
 def _above(snapshot: Snapshot, known: Hierarchy, number: int) -> list[ClassRow]:

@@ -6,6 +6,7 @@ import numpy as np
 from msgspec import Struct
 
 from memlens.model.frames import INFERRED
+from memlens.store.kept import kept
 from memlens.store.objects.retained import retained_by_object_group
 from memlens.store.snapshot import Snapshot
 from memlens.views.heap.objects.definitions import frames_of_types, places_of_types
@@ -30,9 +31,27 @@ class HeapLine(Struct, frozen=True):
     types: int = 1
 
 
+@kept
 def heap_lines(snapshot: Snapshot) -> dict[str, list[HeapLine]]:
     """All definitions by file, as the dump spells it; those of which only the name is known are left out."""
-    return snapshot.keep("lines of definitions", lambda: _made(snapshot))
+    found: dict[str, list[HeapLine]] = {}
+    # where all closures of a dump are one function's, their type has its place
+    kinds = [name == "closure" for name in snapshot.graph_names.type_kinds]
+    of_types = {
+        kind: frame
+        for kind, frame in frames_of_types(snapshot).items()
+        if int(snapshot.frames.source[frame]) != INFERRED and not kinds[int(snapshot.types.kind[kind])]
+    }
+    rows = snapshot.frames.rows(of_types.values())
+    for kind, frame in of_types.items():
+        file, line, _, _ = rows[frame]
+        if file and line > 0:
+            found.setdefault(file, []).append(line_of_type(snapshot, kind, file, line))
+    for row in _functions(snapshot, of_types):
+        found.setdefault(row.file, []).append(row)
+    for each in found.values():
+        each.sort(key=lambda row: (row.line, -row.retained_bytes))
+    return found
 
 
 class HeapFile(Struct, frozen=True):
@@ -82,27 +101,6 @@ def line_of_types(snapshot: Snapshot, numbers: Sequence[int], file: str, line: i
         return HeapLine(file, line, name, numbers[0], len(members), shallow, retained, len(numbers))
 
     return snapshot.keep(("line of types", tuple(numbers), file, line), make)
-
-
-def _made(snapshot: Snapshot) -> dict[str, list[HeapLine]]:
-    found: dict[str, list[HeapLine]] = {}
-    # where all closures of a dump are one function's, their type has its place
-    kinds = [name == "closure" for name in snapshot.graph_names.type_kinds]
-    of_types = {
-        kind: frame
-        for kind, frame in frames_of_types(snapshot).items()
-        if int(snapshot.frames.source[frame]) != INFERRED and not kinds[int(snapshot.types.kind[kind])]
-    }
-    rows = snapshot.frames.rows(of_types.values())
-    for kind, frame in of_types.items():
-        file, line, _, _ = rows[frame]
-        if file and line > 0:
-            found.setdefault(file, []).append(line_of_type(snapshot, kind, file, line))
-    for row in _functions(snapshot, of_types):
-        found.setdefault(row.file, []).append(row)
-    for each in found.values():
-        each.sort(key=lambda row: (row.line, -row.retained_bytes))
-    return found
 
 
 def _functions(snapshot: Snapshot, of_types: dict[int, int]) -> list[HeapLine]:

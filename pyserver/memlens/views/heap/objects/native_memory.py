@@ -7,6 +7,7 @@ import numpy.typing as npt
 
 from memlens.arrays import U64
 from memlens.model.timeline import NEVER
+from memlens.store.kept import kept
 from memlens.store.objects.places import first_at_least
 from memlens.store.snapshot import Snapshot
 
@@ -29,18 +30,15 @@ def native_bytes(snapshot: Snapshot, chosen: Numbers) -> tuple[Numbers, Numbers]
     return own, retained
 
 
+@kept
 def own_native(snapshot: Snapshot) -> U64:
     """What each object owns, for kernels that add it up; empty where the dump doesn't know of any."""
-
-    def make() -> U64:
-        if not has_native(snapshot):
-            return np.empty(0, np.uint64)
-        # what is 0 takes no memory until it is written to
-        own = np.zeros(len(snapshot.objects.type), np.uint64)
-        own[snapshot.objects.owned["object"]] = snapshot.objects.owned["native"]
-        return own
-
-    return snapshot.keep("native of objects", make)
+    if not has_native(snapshot):
+        return np.empty(0, np.uint64)
+    # what is 0 takes no memory until it is written to
+    own = np.zeros(len(snapshot.objects.type), np.uint64)
+    own[snapshot.objects.owned["object"]] = snapshot.objects.owned["native"]
+    return own
 
 
 def native_or_none(snapshot: Snapshot, amount: int) -> int | None:
@@ -48,26 +46,23 @@ def native_or_none(snapshot: Snapshot, amount: int) -> int | None:
     return amount if has_native(snapshot) else None
 
 
+@kept
 def native_of_nodes(snapshot: Snapshot) -> tuple[Numbers, Numbers]:
     """What the objects of each node of the compact tree own, and what they retain.
 
     None of a node's objects dominates another one of it.
     """
-
-    def make() -> tuple[Numbers, Numbers]:
-        owned, count = snapshot.objects.owned, len(snapshot.compact.type)
-        own, retained = np.zeros(count, np.uint64), np.zeros(count, np.uint64)
-        of = snapshot.objects.group[owned["object"]]
-        np.add.at(own, of, owned["native"])
-        np.add.at(retained, of, owned["retained"])
-        # the roots together and all that is unreachable are no objects, and retain what the groups below them do
-        compact = snapshot.compact
-        is_object = compact.type != NEVER
-        below = np.flatnonzero(is_object[1:] & ~is_object[compact.parent[1:]]) + 1
-        np.add.at(retained, compact.parent[below], retained[below])
-        return own, retained
-
-    return snapshot.keep("native of nodes", make)
+    owned, count = snapshot.objects.owned, len(snapshot.compact.type)
+    own, retained = np.zeros(count, np.uint64), np.zeros(count, np.uint64)
+    of = snapshot.objects.group[owned["object"]]
+    np.add.at(own, of, owned["native"])
+    np.add.at(retained, of, owned["retained"])
+    # the roots together and all that is unreachable are no objects, and retain what the groups below them do
+    compact = snapshot.compact
+    is_object = compact.type != NEVER
+    below = np.flatnonzero(is_object[1:] & ~is_object[compact.parent[1:]]) + 1
+    np.add.at(retained, compact.parent[below], retained[below])
+    return own, retained
 
 
 def native_columns(snapshot: Snapshot) -> tuple[Numbers, Numbers]:

@@ -8,6 +8,7 @@ from memlens.model import frames as names_of_frames
 from memlens.model.frames import USER
 from memlens.model.packages import NO_PACKAGE, package_of
 from memlens.packs import registry
+from memlens.store.kept import kept
 from memlens.store.models import graph_of
 from memlens.store.snapshot import Snapshot
 from memlens.views.heap.objects.definitions import frames_of_types
@@ -75,6 +76,7 @@ class Packages:
             self.of_type[number] = numbers.setdefault(package, len(numbers))
 
 
+@kept
 def packages_of(snapshot: Snapshot) -> Packages:
     """The packages of a snapshot's types, made once."""
-    return snapshot.keep("type packages", lambda: Packages(snapshot))
+    return Packages(snapshot)

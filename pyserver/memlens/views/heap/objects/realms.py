@@ -16,6 +16,7 @@ from memlens.model.graph import NONE
 from memlens.model.timeline import NEVER
 from memlens.packs import registry
 from memlens.packs.api import Realms
+from memlens.store.kept import kept
 from memlens.store.snapshot import Snapshot
 from memlens.texts import Text, phrase
 from memlens.views.heap.objects.rows import id_text
@@ -54,17 +55,22 @@ def has_realms(snapshot: Snapshot) -> bool:
     return len(_realms(snapshot)) > 1
 
 
+@kept
 def owners(snapshot: Snapshot) -> Owners:
     """Which realm each object belongs to. Raises :class:`CancelledError`."""
-    return snapshot.keep("owners", lambda: _owners(snapshot))
+    known, found = _of_pack(snapshot), _realms(snapshot)
+    if known is None:
+        return Owners([], np.full(len(snapshot.objects.type), NONE, np.uint32))
+    return Owners(found, known.owners(snapshot, found))
 
 
+@kept
 def realms(snapshot: Snapshot) -> list[RealmRow]:
     """All realms, the largest first, then what is shared and what is of none: together the reachable heap.
 
     Empty where there is one realm at most.
     """
-    return snapshot.keep("realms", lambda: _summed(snapshot) if has_realms(snapshot) else [])
+    return _summed(snapshot) if has_realms(snapshot) else []
 
 
 def realm_of(snapshot: Snapshot, number: int) -> int | None:
@@ -103,16 +109,10 @@ def _of_pack(snapshot: Snapshot) -> Realms | None:
     return None if part is None else part.load()
 
 
+@kept
 def _realms(snapshot: Snapshot) -> list[int]:
     known = _of_pack(snapshot)
-    return [] if known is None else snapshot.keep("numbers of realms", lambda: known.realms(snapshot))
-
-
-def _owners(snapshot: Snapshot) -> Owners:
-    known, found = _of_pack(snapshot), _realms(snapshot)
-    if known is None:
-        return Owners([], np.full(len(snapshot.objects.type), NONE, np.uint32))
-    return Owners(found, known.owners(snapshot, found))
+    return [] if known is None else known.realms(snapshot)
 
 
 def _groups(found: Owners) -> I64:

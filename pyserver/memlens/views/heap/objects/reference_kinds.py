@@ -9,6 +9,7 @@ from memlens.arrays import U8, Mask
 from memlens.kernels.graph.filtering import names_used
 from memlens.model.graph import ENTRY, ReferenceKind, Strength
 from memlens.packs import registry
+from memlens.store.kept import kept
 from memlens.store.objects.columns import ReferenceColumns
 from memlens.store.snapshot import Snapshot
 from memlens.views.heap.objects.halves import in_halves
@@ -48,24 +49,21 @@ def engine_s_own(snapshot: Snapshot) -> Mask:
     return kinds_where(snapshot, lambda kind: kind.name == "internal")
 
 
+@kept
 def names_of_both(snapshot: Snapshot) -> Mask:
     """An item for each string: whether the engine's own references have that name and others as well."""
+    stored, own = snapshot.references, engine_s_own(snapshot)
+    flags = own.astype(np.uint8) * _OWN + (named_by_text(snapshot) & ~own).astype(np.uint8) * _OTHER
 
-    def make() -> Mask:
-        stored, own = snapshot.references, engine_s_own(snapshot)
-        flags = own.astype(np.uint8) * _OWN + (named_by_text(snapshot) & ~own).astype(np.uint8) * _OTHER
-
-        def used(first: int, last: int) -> U8:
-            found = np.zeros(len(snapshot.strings.end), np.uint8)
-            names_used(stored.unchecked(ReferenceColumns.name), stored.kind, flags, first, last, found)
-            return found
-
-        parts = in_halves(len(stored.kind), used) if own.any() else []
-        both: U8 = np.bitwise_or.reduce([np.zeros(len(snapshot.strings.end), np.uint8), *parts])
-        found: Mask = both == _OWN | _OTHER
+    def used(first: int, last: int) -> U8:
+        found = np.zeros(len(snapshot.strings.end), np.uint8)
+        names_used(stored.unchecked(ReferenceColumns.name), stored.kind, flags, first, last, found)
         return found
 
-    return snapshot.keep("names of both", make)
+    parts = in_halves(len(stored.kind), used) if own.any() else []
+    both: U8 = np.bitwise_or.reduce([np.zeros(len(snapshot.strings.end), np.uint8), *parts])
+    found: Mask = both == _OWN | _OTHER
+    return found
 
 
 def has_strength(snapshot: Snapshot, strength: Strength) -> bool:

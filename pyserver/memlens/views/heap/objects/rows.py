@@ -10,6 +10,7 @@ from memlens.errors import BadRequestError
 from memlens.model.graph import NONE
 from memlens.model.timeline import NEVER
 from memlens.packs import registry
+from memlens.store.kept import kept
 from memlens.store.models import graph_of
 from memlens.store.objects.columns import ObjectColumns
 from memlens.store.objects.places import place_frames
@@ -91,30 +92,28 @@ def check_object(snapshot: Snapshot, number: int) -> int:
     return number
 
 
+@kept
 def type_names(snapshot: Snapshot) -> list[str]:
     """The name of each type, with its module where that isn't part of the name.
 
     A module that the dump has no name for but an address tells types of one name from each other, and nothing else.
     """
-
-    def make() -> list[str]:
-        types, strings = snapshot.types, snapshot.strings
-        names = strings.texts(types.name)
-        if types.module is None:
-            return names
-        modules = strings.texts(types.module)
-        twins = {name for name, count in Counter(names).items() if count > 1}
-        return [
-            f"{name} ({module})" if module and (name in twins or not module.startswith("Module(0x")) else name
-            for name, module in zip(names, modules, strict=True)
-        ]
-
-    return snapshot.keep("type names", make)
+    types, strings = snapshot.types, snapshot.strings
+    names = strings.texts(types.name)
+    if types.module is None:
+        return names
+    modules = strings.texts(types.module)
+    twins = {name for name, count in Counter(names).items() if count > 1}
+    return [
+        f"{name} ({module})" if module and (name in twins or not module.startswith("Module(0x")) else name
+        for name, module in zip(names, modules, strict=True)
+    ]
 
 
+@kept
 def plain_type_names(snapshot: Snapshot) -> list[str]:
     """The name of each type as SQL has it, without its module."""
-    return snapshot.keep("plain type names", lambda: snapshot.strings.texts(snapshot.types.name))
+    return snapshot.strings.texts(snapshot.types.name)
 
 
 def object_rows(snapshot: Snapshot, numbers: Numbers | Sequence[int]) -> list[ObjectRow]:

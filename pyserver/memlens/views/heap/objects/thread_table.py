@@ -5,6 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from memlens.model.graph import NONE
+from memlens.store.kept import kept
 from memlens.store.manifest import InconsistentError
 from memlens.store.snapshot import Snapshot
 from memlens.views.heap.objects.rows import Numbers
@@ -41,12 +42,9 @@ class Table(NamedTuple):
         return found
 
 
+@kept
 def table(snapshot: Snapshot) -> Table:
     """The threads. Raises :class:`LackingError` for another model and InconsistentError for damaged columns."""
-    return snapshot.keep("threads", lambda: _table(snapshot))
-
-
-def _table(snapshot: Snapshot) -> Table:
     stored, objects, texts = snapshot.threads, len(snapshot.objects.type), len(snapshot.strings.end)
     rows, frames, variables = stored.rows, stored.frames["frame"], stored.variables
     ends, threads = np.append(0, rows["end"].astype(np.int64)), variables["thread"]

@@ -10,6 +10,7 @@ from memlens.errors import BadRequestError
 from memlens.kernels.tree.calltree import add_by
 from memlens.model.graph import OWN_NODE
 from memlens.model.timeline import NEVER
+from memlens.store.kept import kept
 from memlens.store.models import graph_of
 from memlens.store.objects.columns import TypeColumns
 from memlens.store.snapshot import Snapshot
@@ -140,10 +141,13 @@ def unreachable_by_type(snapshot: Snapshot, among: Mask | None = None) -> tuple[
     if info.reachable_objects == info.objects:
         return np.zeros(types, np.int64), np.zeros(types, np.int64)
     if among is None:
-        return snapshot.keep(
-            "unreachable by type", lambda: _summed_by_type(snapshot, objects.distance == NEVER)
-        )
+        return _all_unreachable_by_type(snapshot)
     return _summed_by_type(snapshot, (objects.distance == NEVER) & among)
+
+
+@kept
+def _all_unreachable_by_type(snapshot: Snapshot) -> tuple[Numbers, Numbers]:
+    return _summed_by_type(snapshot, snapshot.objects.distance == NEVER)
 
 
 def _summed_by_type(snapshot: Snapshot, mask: Mask) -> tuple[Numbers, Numbers]:

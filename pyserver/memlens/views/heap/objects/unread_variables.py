@@ -9,6 +9,7 @@ from memlens.arrays import I64, Mask
 from memlens.model.distinct import distinct
 from memlens.model.spans import spans
 from memlens.packs import registry
+from memlens.store.kept import kept
 from memlens.store.manifest import InconsistentError
 from memlens.store.snapshot import Snapshot
 from memlens.views.heap.objects.reference_kinds import kinds_where
@@ -25,23 +26,9 @@ class Unread(NamedTuple):
     """The objects that the variables have."""
 
 
+@kept
 def unread(snapshot: Snapshot) -> Unread:
     """All of them, made once; none where the dump doesn't say what functions read."""
-    return snapshot.keep("unread variables", lambda: _unread(snapshot))
-
-
-def are_unread(snapshot: Snapshot, references: npt.NDArray[Any]) -> Mask:
-    """Which of some references by number are such variables."""
-    found: Mask = np.isin(references, unread(snapshot).reference)
-    return found
-
-
-def has_unread(snapshot: Snapshot) -> bool:
-    """Whether there are any."""
-    return len(snapshot.objects.unread) > 0
-
-
-def _unread(snapshot: Snapshot) -> Unread:
     rows, stored, texts = snapshot.objects.unread, snapshot.references, len(snapshot.strings.end)
     if not len(rows):
         return Unread(rows, np.empty(0, np.int64), np.empty(0, np.int64))
@@ -62,3 +49,14 @@ def _unread(snapshot: Snapshot) -> Unread:
     places = np.minimum(np.searchsorted(wanted[order], own), len(order) - 1)
     known = wanted[order][places] == own
     return Unread(rows[order[places[known]]], at[known], stored.target[at[known]].astype(np.int64))
+
+
+def are_unread(snapshot: Snapshot, references: npt.NDArray[Any]) -> Mask:
+    """Which of some references by number are such variables."""
+    found: Mask = np.isin(references, unread(snapshot).reference)
+    return found
+
+
+def has_unread(snapshot: Snapshot) -> bool:
+    """Whether there are any."""
+    return len(snapshot.objects.unread) > 0

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from memlens.arrays import I64, U32, U64
 from memlens.model.timeline import NEVER
+from memlens.store.kept import kept
 from memlens.store.manifest import InconsistentError
 from memlens.store.objects.columns import ObjectColumns
 from memlens.store.snapshot import Snapshot
@@ -83,6 +84,7 @@ class Reached:
         return int(self._objects.retained[number])
 
 
+@kept
 def reached(snapshot: Snapshot) -> Reached:
     """What an object's dominator is where unreachable objects hold nothing."""
-    return snapshot.keep("reached", lambda: Reached(snapshot))
+    return Reached(snapshot)

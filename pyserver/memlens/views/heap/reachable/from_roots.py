@@ -1,8 +1,9 @@
 """By which references objects are reached, and where that begins."""
 
 from collections.abc import Collection
+from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +15,7 @@ from memlens.model.graph import RETAINING, Strength
 from memlens.model.timeline import NEVER
 from memlens.progress import Report
 from memlens.store.artefacts import Artefact, write_columns
+from memlens.store.kept import kept
 from memlens.store.objects.columns import ReferenceColumns
 from memlens.store.snapshot import Snapshot
 from memlens.views.heap.objects.reference_kinds import kinds_where
@@ -31,22 +33,20 @@ def followed(snapshot: Snapshot, through: Collection[Strength] = RETAINING) -> U
     return snapshot.keep(("followed references", tuple(sorted(through))), make)
 
 
+@kept
 def entries(snapshot: Snapshot) -> U32:
     """The objects at which reachability begins."""
-    return snapshot.keep("graph entries", lambda: np.flatnonzero(is_entry(snapshot)).astype(np.uint32))
+    return np.flatnonzero(is_entry(snapshot)).astype(np.uint32)
 
 
+@kept
 def kinds_of_roots(snapshot: Snapshot) -> tuple[U32, I32]:
     """The objects that root entries are about and reachability begins at, ascending, and the kind of each."""
-
-    def make() -> tuple[U32, I32]:
-        rows = snapshot.objects.roots
-        rows = rows[is_entry(snapshot)[rows["object"]] != 0]
-        # of several entries for an object the first one counts
-        roots, first = np.unique(rows["object"], return_index=True)
-        return roots.astype(np.uint32), rows["kind"][first].astype(np.int32)
-
-    return snapshot.keep("kinds of roots", make)
+    rows = snapshot.objects.roots
+    rows = rows[is_entry(snapshot)[rows["object"]] != 0]
+    # of several entries for an object the first one counts
+    roots, first = np.unique(rows["object"], return_index=True)
+    return roots.astype(np.uint32), rows["kind"][first].astype(np.int32)
 
 
 def root_kinds(snapshot: Snapshot, objects: npt.NDArray[np.integer[Any]]) -> I32:
@@ -73,12 +73,7 @@ def held_distances(snapshot: Snapshot) -> U32:
 
     Where the graph has no root of its own these are the distances that are stored.
     """
-    if snapshot.graph_names.root is None:
-        return snapshot.objects.distance
-
-    return snapshot.keep(
-        "distances from holders", lambda: _read(snapshot) or _held_distances(snapshot)
-    ).column
+    return snapshot.objects.distance if snapshot.graph_names.root is None else _held_distances(snapshot)
 
 
 def softly_reachable(snapshot: Snapshot) -> Mask:
@@ -88,25 +83,22 @@ def softly_reachable(snapshot: Snapshot) -> Mask:
     return found
 
 
-class _Distances(NamedTuple):
-    column: U32
-
-
-def _held_distances(snapshot: Snapshot) -> _Distances:
+@kept
+def _held_distances(snapshot: Snapshot) -> U32:
+    path = HELD_DISTANCES.find(snapshot.origin)
+    known = None if path is None else HELD_DISTANCES.columns(path, partial(_checked, snapshot))
+    if known is not None:
+        return known
     stored = snapshot.references
     distance = np.empty(len(snapshot.objects.type), np.uint32)
     distances(stored.start, stored.target, stored.kind, followed(snapshot), holders(snapshot), distance)
-    return _Distances(distance)
+    return distance
 
 
-def _read(snapshot: Snapshot) -> _Distances | None:
-    def checked(distance: npt.NDArray[Any]) -> _Distances:
-        if distance.dtype != np.uint32 or len(distance) != len(snapshot.objects.type):
-            raise ValueError("distances of other objects")
-        return _Distances(distance)
-
-    path = HELD_DISTANCES.find(snapshot.origin)
-    return None if path is None else HELD_DISTANCES.columns(path, checked)
+def _checked(snapshot: Snapshot, distance: npt.NDArray[Any]) -> U32:
+    if distance.dtype != np.uint32 or len(distance) != len(snapshot.objects.type):
+        raise ValueError("distances of other objects")
+    return distance
 
 
 def _write(snapshot: Snapshot, path: Path, _report: Report) -> None:
@@ -117,21 +109,18 @@ HELD_DISTANCES = Artefact("held-distances.bin", version=1, make=_write, by_kinds
 """Written of large dumps with a root of their own, in which a walk through all references takes long."""
 
 
+@kept
 def is_entry(snapshot: Snapshot) -> U8:
     """One item per object: 1 for those at which reachability begins."""
-
-    def make() -> U8:
-        rows, names = snapshot.objects.roots, snapshot.graph_names
-        is_held = np.zeros(len(names.root_kinds), np.bool_)
-        is_held[names.held_kinds] = True
-        found = np.zeros(len(snapshot.objects.type), np.uint8)
-        entering = ~is_held[rows["kind"]]
-        found[rows["object"][entering]] = 1
-        if names.root is not None:
-            found[names.root] = 1
-        return found
-
-    return snapshot.keep("graph entry of object", make)
+    rows, names = snapshot.objects.roots, snapshot.graph_names
+    is_held = np.zeros(len(names.root_kinds), np.bool_)
+    is_held[names.held_kinds] = True
+    found = np.zeros(len(snapshot.objects.type), np.uint8)
+    entering = ~is_held[rows["kind"]]
+    found[rows["object"][entering]] = 1
+    if names.root is not None:
+        found[names.root] = 1
+    return found
 
 
 def distances_through(snapshot: Snapshot, through: Collection[Strength]) -> U32:

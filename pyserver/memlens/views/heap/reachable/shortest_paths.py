@@ -18,6 +18,7 @@ from memlens.kernels.graph.shortest import first_found, sum_below
 from memlens.model.timeline import NEVER
 from memlens.progress import Report
 from memlens.store.artefacts import Artefact, write_columns
+from memlens.store.kept import kept
 from memlens.store.models import graph_of
 from memlens.store.objects.columns import are_children_of_one
 from memlens.store.objects.compact import Dominated, compact_tree
@@ -30,8 +31,6 @@ KEPT_FROM = 200_000
 """Objects of a dump of which the tree is kept in the archive; that of a smaller one is there in a tenth of a second."""
 
 logger = logging.getLogger(__name__)
-
-_KEY = "shortest paths"
 
 
 class ShortestPaths(NamedTuple):
@@ -91,14 +90,15 @@ class _ByObject(NamedTuple):
     unreached: U32
 
 
+@kept
 def shortest_paths(snapshot: Snapshot) -> ShortestPaths:
     """The tree, made when it is first asked for. Raises :class:`CancelledError` when the snapshot's work is stopped."""
-    return snapshot.keep(_KEY, lambda: _read(snapshot) or _make(snapshot))
+    return _read(snapshot) or _make(snapshot)
 
 
 def is_ready(snapshot: Snapshot) -> bool:
     """Whether the tree is there in no time."""
-    return graph_of(snapshot.info).objects < KEPT_FROM or snapshot.known(_KEY) is not None
+    return graph_of(snapshot.info).objects < KEPT_FROM or shortest_paths.is_known(snapshot)
 
 
 def prepare(snapshot: Snapshot) -> None:
@@ -112,7 +112,7 @@ def take(snapshot: Snapshot) -> bool:
     if not is_ready(snapshot) and SHORTEST_PATHS.is_current(snapshot.origin):
         found = _tree_in(snapshot, SHORTEST_PATHS.path(snapshot.archive))
         if found is not None:
-            snapshot.keep(_KEY, lambda: found)
+            shortest_paths.put(snapshot, found)
     return is_ready(snapshot)
 
 

@@ -10,6 +10,7 @@ from memlens.kernels.graph import together as kernel
 from memlens.model.distinct import counted, distinct
 from memlens.model.graph import NONE
 from memlens.model.timeline import NEVER
+from memlens.store.kept import kept
 from memlens.store.snapshot import Snapshot
 from memlens.views.heap.objects.rows import Numbers
 from memlens.views.heap.objects.thread_table import table
@@ -54,12 +55,9 @@ def _undominated(snapshot: Snapshot, numbers: Numbers) -> Numbers:
     return numbers[~below]
 
 
+@kept
 def freed_by_thread(snapshot: Snapshot) -> U64:
     """Bytes that would be freed if each thread ended: what nothing holds but its object and its variables."""
-    return snapshot.keep("freed by thread", lambda: _freed_by_thread(snapshot))
-
-
-def _freed_by_thread(snapshot: Snapshot) -> U64:
     known, alone = table(snapshot), _held_by_one(snapshot)
     freed = np.zeros(len(known.object), np.uint64)
     # a thread's object refers to what its variables hold where these aren't roots themselves

@@ -10,6 +10,7 @@ from memlens.errors import stopped
 from memlens.kernels.graph.together import MOST_GROUPS, retained_together
 from memlens.progress import Report
 from memlens.store.artefacts import Artefact, write_columns
+from memlens.store.kept import kept
 from memlens.store.snapshot import Snapshot
 from memlens.views.heap.objects.native_memory import native_or_none, own_native
 from memlens.views.heap.objects.types import figures_of, instances_of
@@ -37,7 +38,7 @@ def retained_by_type(snapshot: Snapshot, kind: int) -> RetainedAnswer:
     Raises :class:`BadRequestError`, and :class:`CancelledError` when the snapshot's work is stopped.
     """
     instances = instances_of(snapshot, kind)
-    made = snapshot.keep("retained together", lambda: _read(snapshot) or _make(snapshot))
+    made = _together(snapshot)
     at = np.flatnonzero(made.type == kind)
     if not len(at):
         return retained_by(snapshot, instances)
@@ -49,6 +50,11 @@ def is_known(snapshot: Snapshot, kind: int) -> bool:
     """Whether that is in the archive."""
     made = _read(snapshot)
     return made is not None and kind in made.type
+
+
+@kept
+def _together(snapshot: Snapshot) -> _Together:
+    return _read(snapshot) or _make(snapshot)
 
 
 def _make(snapshot: Snapshot) -> _Together:

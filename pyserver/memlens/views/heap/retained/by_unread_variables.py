@@ -5,6 +5,7 @@ import numpy as np
 from memlens.arrays import Mask
 from memlens.errors import finished
 from memlens.model.timeline import NEVER
+from memlens.store.kept import kept
 from memlens.store.snapshot import Snapshot
 from memlens.views.heap.objects.unread_variables import unread
 from memlens.views.heap.reachable.from_roots import followed, held_distances
@@ -13,20 +14,15 @@ from memlens.views.heap.retained.left_out import holding, left_out_of
 _NOTHING = np.empty(0, np.uint32)
 
 
+@kept
 def held_by_unread_alone(snapshot: Snapshot) -> Mask:
     """Of each variable of :func:`unread` whether its value would be freed if all these variables were cleared.
 
     What such values retain together is exactly what would be freed. Raises :class:`CancelledError`.
     """
-
-    def make() -> Mask:
-        variables, before = unread(snapshot), held_distances(snapshot)
-        left_out, after = left_out_of(snapshot), before.copy()
-        left_out.add_rows(
-            np.ascontiguousarray(variables.rows["object"]), variables.reference.astype(np.uint64)
-        )
-        finished(holding(snapshot, left_out, followed(snapshot), after).move_away(_NOTHING, snapshot.work))
-        alone: Mask = (before[variables.value] != NEVER) & (after[variables.value] == NEVER)
-        return alone
-
-    return snapshot.keep("held by unread variables alone", make)
+    variables, before = unread(snapshot), held_distances(snapshot)
+    left_out, after = left_out_of(snapshot), before.copy()
+    left_out.add_rows(np.ascontiguousarray(variables.rows["object"]), variables.reference.astype(np.uint64))
+    finished(holding(snapshot, left_out, followed(snapshot), after).move_away(_NOTHING, snapshot.work))
+    alone: Mask = (before[variables.value] != NEVER) & (after[variables.value] == NEVER)
+    return alone

@@ -9,6 +9,7 @@ from memlens.errors import stopped
 from memlens.kernels.graph.cuts import OtherHolders, freed_without
 from memlens.model.distinct import distinct
 from memlens.model.timeline import NEVER
+from memlens.store.kept import kept
 from memlens.store.manifest import InconsistentError
 from memlens.store.objects.columns import ObjectColumns, ReferenceColumns
 from memlens.store.snapshot import Snapshot
@@ -167,18 +168,20 @@ def _freed_of(snapshot: Snapshot, sources: Numbers, target: int, most: int) -> F
     if part.stop - part.start > most:
         return None
     alone = reached(snapshot)
-    others = snapshot.keep("other holders", lambda: _other_holders(snapshot))
     without = np.sort(np.append(alone.unheld, sources).astype(np.uint32))
-    kept = others.hold(target, stored.items(ReferenceColumns.referrer, part), without, most, snapshot.work)
-    if kept is None and snapshot.work.is_stopped:
+    holds = _other_holders(snapshot).hold(
+        target, stored.items(ReferenceColumns.referrer, part), without, most, snapshot.work
+    )
+    if holds is None and snapshot.work.is_stopped:
         raise stopped()
-    if kept is None:
+    if holds is None:
         return None
     # only dumps in which nothing unreachable counts as a holder know of memory outside of the heap
     outside = native_bytes(snapshot, np.array([target]))[1]
-    return NOTHING if kept else Freed(alone.retained(target), int(outside[0]))
+    return NOTHING if holds else Freed(alone.retained(target), int(outside[0]))
 
 
+@kept
 def _other_holders(snapshot: Snapshot) -> OtherHolders:
     stored, objects, alone = snapshot.references, snapshot.objects, reached(snapshot)
     return OtherHolders(

@@ -5,6 +5,7 @@ import numpy as np
 from memlens.arrays import I64, U32
 from memlens.kernels.trace import allocator
 from memlens.kernels.trace import timeline as kernel
+from memlens.store.kept import kept
 from memlens.store.snapshot import Snapshot
 from memlens.store.trace.device import Device
 from memlens.views.selection.columns import NEVER, device_of
@@ -20,6 +21,7 @@ _FIRST_POWER = 20
 _POWERS = 1 << np.arange(62, dtype=np.int64)
 
 
+@kept
 def block_sizes(snapshot: Snapshot, device: int) -> I64:
     """The block size of each of a device's allocations in bytes.
 
@@ -28,12 +30,8 @@ def block_sizes(snapshot: Snapshot, device: int) -> I64:
     of that would have been left, which the allocator does not split off (``should_split``; expandable segments always
     split). For allocations from before the trace that free block isn't known, so the rounded request is used.
     """
-
-    def make() -> I64:
-        own = device_of(snapshot, device)
-        return np.where(own.rounded > 0, own.rounded, inferred_sizes(snapshot, own))
-
-    return snapshot.keep(f"{device}.block_sizes", make)
+    own = device_of(snapshot, device)
+    return np.where(own.rounded > 0, own.rounded, inferred_sizes(snapshot, own))
 
 
 def inferred_block_size(snapshot: Snapshot, device: Device, row: int) -> int | None:
@@ -111,26 +109,24 @@ def rounded_up(sizes: I64, divisions: I64) -> I64:
     return np.asarray(rounded, np.int64)
 
 
+@kept
 def pending_moments(snapshot: Snapshot, device: int) -> U32:
     """The moment from which each of a device's allocations waits for its free to complete; NEVER for those that don't.
 
     An allocation is pending from this moment until its end. If it was live before the trace and its free completes
     without a request in the trace, the request was before the trace, unless the trace has no requests.
     """
-    return snapshot.keep(f"{device}.pending", lambda: _pending(device_of(snapshot, device)))
-
-
-def _pending(device: Device) -> U32:
-    pending = np.full(len(device.start), NEVER, np.uint32)
-    requests = np.flatnonzero(device.event_action == kernel.FREE_REQUESTED)
-    owners = device.event_owner[requests]
+    own = device_of(snapshot, device)
+    pending = np.full(len(own.start), NEVER, np.uint32)
+    requests = np.flatnonzero(own.event_action == kernel.FREE_REQUESTED)
+    owners = own.event_owner[requests]
     known = owners < len(pending)
     # the first request counts, so it is written last
     pending[owners[known][::-1]] = (requests[known][::-1] + 1).astype(np.uint32)
     unknown = pending == NEVER
-    before = device.flags & kernel.BEFORE_TRACE != 0
+    before = own.flags & kernel.BEFORE_TRACE != 0
     if len(requests):
-        pending[unknown & before & (device.end != NEVER)] = 0
-    waits = unknown & (device.flags & kernel.PENDING_FREE != 0)
-    pending[waits] = np.where(before[waits], 0, device.info.events)
+        pending[unknown & before & (own.end != NEVER)] = 0
+    waits = unknown & (own.flags & kernel.PENDING_FREE != 0)
+    pending[waits] = np.where(before[waits], 0, own.info.events)
     return pending

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from memlens.arrays import I64, U32, U64, Mask
 from memlens.kernels.trace import allocator as kernel
 from memlens.model.timeline import ACTIONS
+from memlens.store.kept import kept
 from memlens.store.snapshot import Snapshot
 from memlens.store.trace.device import Device
 from memlens.views.selection.columns import NEVER, device_of
@@ -45,20 +46,17 @@ def segments_of(snapshot: Snapshot, device: int) -> Column:
     return snapshot.keep(f"{device}.spans", lambda: _spans(snapshot, device_of(snapshot, device)))
 
 
+@kept
 def reserved_steps(snapshot: Snapshot, device: int) -> tuple[U32, I64]:
     """Reserved bytes over time as a step function: the moments of change, from 0 on, and the bytes after each."""
-
-    def make() -> tuple[U32, I64]:
-        spans = segments_of(snapshot, device)
-        ended = spans["end"] != NEVER
-        moments = np.concatenate((np.zeros(1, np.uint32), spans["start"], spans["end"][ended]))
-        changes = np.concatenate((np.zeros(1, np.int64), spans["size"], -spans["size"][ended]))
-        distinct, step = np.unique(moments, return_inverse=True)
-        sums = np.zeros(len(distinct), np.int64)
-        np.add.at(sums, step, changes)
-        return distinct, np.cumsum(sums)
-
-    return snapshot.keep(f"{device}.reserved", make)
+    spans = segments_of(snapshot, device)
+    ended = spans["end"] != NEVER
+    moments = np.concatenate((np.zeros(1, np.uint32), spans["start"], spans["end"][ended]))
+    changes = np.concatenate((np.zeros(1, np.int64), spans["size"], -spans["size"][ended]))
+    distinct, step = np.unique(moments, return_inverse=True)
+    sums = np.zeros(len(distinct), np.int64)
+    np.add.at(sums, step, changes)
+    return distinct, np.cumsum(sums)
 
 
 def reserved_at(snapshot: Snapshot, device: int, moment: int) -> int:
@@ -84,38 +82,32 @@ def joined(spans: Column, walls: U64) -> npt.NDArray[np.intp]:
     return np.concatenate((np.zeros(1, np.intp), np.flatnonzero(~same) + 1))
 
 
+@kept
 def walls_of(snapshot: Snapshot, device: int) -> U64:
     """The addresses at which two final segments of a device touch, ascending."""
-
-    def make() -> U64:
-        finals = _final_segments(snapshot, device)
-        return np.intersect1d(finals["address"], _stops(finals["address"], finals["total"]))
-
-    return snapshot.keep(f"{device}.walls", make)
+    finals = _final_segments(snapshot, device)
+    return np.intersect1d(finals["address"], _stops(finals["address"], finals["total"]))
 
 
+@kept
 def span_of_allocations(snapshot: Snapshot, device: int) -> U32:
     """For each of the device's allocations the row of :func:`segments_of` that contains it, NEVER for none."""
-
-    def make() -> U32:
-        own, spans = device_of(snapshot, device), segments_of(snapshot, device)
-        bases, base_of = np.unique(spans["address"], return_inverse=True)
-        found = np.empty(len(own.address), np.uint32)
-        kernel.spans_of_blocks(
-            own.address,
-            own.start,
-            bases,
-            base_of.astype(np.uint32),
-            _stops(spans["address"], spans["size"]),
-            np.ascontiguousarray(spans["start"]),
-            np.ascontiguousarray(spans["end"]),
-            np.argsort(spans["start"], kind="stable").astype(np.uint32),
-            np.argsort(spans["end"], kind="stable").astype(np.uint32),
-            found,
-        )
-        return found
-
-    return snapshot.keep(f"{device}.span_of_allocations", make)
+    own, spans = device_of(snapshot, device), segments_of(snapshot, device)
+    bases, base_of = np.unique(spans["address"], return_inverse=True)
+    found = np.empty(len(own.address), np.uint32)
+    kernel.spans_of_blocks(
+        own.address,
+        own.start,
+        bases,
+        base_of.astype(np.uint32),
+        _stops(spans["address"], spans["size"]),
+        np.ascontiguousarray(spans["start"]),
+        np.ascontiguousarray(spans["end"]),
+        np.argsort(spans["start"], kind="stable").astype(np.uint32),
+        np.argsort(spans["end"], kind="stable").astype(np.uint32),
+        found,
+    )
+    return found
 
 
 def _stops(addresses: Column, sizes: Column) -> U64:

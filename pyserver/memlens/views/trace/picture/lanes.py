@@ -14,6 +14,7 @@ import numpy.typing as npt
 from memlens.arrays import I64, U32, U64
 from memlens.kernels.trace import allocator as kernel
 from memlens.kernels.trace.memory_map import Layer
+from memlens.store.kept import kept
 from memlens.store.snapshot import Snapshot
 from memlens.store.trace.peaks import BLOCK, SUPER_BLOCK, block_peaks
 from memlens.views.selection.columns import NEVER, device_of
@@ -83,12 +84,9 @@ RANGE = np.dtype(
 )  # fmt: skip
 
 
+@kept
 def layout_of(snapshot: Snapshot, device: int) -> Layout:
     """The lanes of a device's map, for all of its allocations regardless of the filter."""
-    return snapshot.keep(f"{device}.map", lambda: _layout(snapshot, device))
-
-
-def _layout(snapshot: Snapshot, device: int) -> Layout:
     own = device_of(snapshot, device)
     ranges, range_of = _ranges(snapshot, device)
     lanes, groups, top = _lanes(ranges)

@@ -22,6 +22,7 @@ from memlens.arrays import F64, I64, U32
 from memlens.errors import BadRequestError
 from memlens.kernels.trace import allocator, ranges, reserved
 from memlens.kernels.trace import timeline as kernel
+from memlens.store.kept import kept
 from memlens.store.snapshot import Snapshot
 from memlens.store.trace.peaks import BLOCK, SUPER_BLOCK, block_peaks
 from memlens.texts import phrase
@@ -74,13 +75,9 @@ class Usage:
     """Whether the file records any segment."""
 
 
-def usage_of(snapshot: Snapshot, device: int) -> Usage:
+@kept
+def usage_of(snapshot: Snapshot, number: int) -> Usage:
     """A device's memory at every moment; computed once while the snapshot is open. Raises BadRequestError."""
-    device_of(snapshot, device)
-    return snapshot.keep(f"{device}.usage", lambda: _usage(snapshot, device))
-
-
-def _usage(snapshot: Snapshot, number: int) -> Usage:
     device = device_of(snapshot, number)
     moments = device.info.events + 1
     spans, span_of = segments_of(snapshot, number), span_of_allocations(snapshot, number)
@@ -120,16 +117,12 @@ def _usage(snapshot: Snapshot, number: int) -> Usage:
     )
 
 
+@kept
 def fitting_of(snapshot: Snapshot, device: int, filter_text: str) -> Levels:
     """The requested bytes of the allocations that match a filter, at every moment: a part of ``requested``."""
-    return snapshot.keep(("fitting", device, filter_text), lambda: _fitting(snapshot, device, filter_text))
-
-
-def _fitting(snapshot: Snapshot, number: int, filter_text: str) -> Levels:
-    device = device_of(snapshot, number, filter_text)
-    pending = pending_moments(snapshot, number)
-    in_use_until = np.minimum(pending if device.rows is None else pending[device.rows], device.end)
-    return Levels(_over_time(device.info.events + 1, device.size, device.start, in_use_until))
+    own, pending = device_of(snapshot, device, filter_text), pending_moments(snapshot, device)
+    in_use_until = np.minimum(pending if own.rows is None else pending[own.rows], own.end)
+    return Levels(_over_time(own.info.events + 1, own.size, own.start, in_use_until))
 
 
 def _over_time(moments: int, sizes: I64, starts: U32, ends: U32) -> I64:

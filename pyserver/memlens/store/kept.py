@@ -1,0 +1,43 @@
+"""Functions of a snapshot that keep what they return, by their further arguments, while there is room for it."""
+
+import inspect
+from collections.abc import Callable, Mapping
+from functools import update_wrapper
+from typing import Any, Concatenate, Generic, ParamSpec, TypeVar
+
+from memlens.store.snapshot import Snapshot
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+class Kept(Generic[P, T]):
+    """Such a function. Its further arguments are hashable, a device's number the first of them."""
+
+    def __init__(self, make: Callable[Concatenate[Snapshot, P], T]) -> None:
+        self._make = make
+        self._name = f"{make.__module__}.{make.__qualname__}"
+        parameters = list(inspect.signature(make).parameters.values())[1:]
+        self._defaults = {each.name: each.default for each in parameters}
+        update_wrapper(self, make)
+
+    def __call__(self, snapshot: Snapshot, /, *args: P.args, **named: P.kwargs) -> T:
+        """What the function returns, kept or made."""
+        return snapshot.keep(self._key(args, named), lambda: self._make(snapshot, *args, **named))
+
+    def is_known(self, snapshot: Snapshot, /, *args: P.args, **named: P.kwargs) -> bool:
+        """Whether that is kept now."""
+        return snapshot.has_kept(self._key(args, named))
+
+    def put(self, snapshot: Snapshot, value: T) -> T:
+        """Keep what was made elsewhere, for a function without further arguments, if nothing is kept yet: what is."""
+        return snapshot.keep(self._key((), {}), lambda: value)
+
+    def _key(self, args: tuple[Any, ...], named: Mapping[str, Any]) -> tuple[Any, ...]:
+        left = list(self._defaults)[len(args) :] if len(args) < len(self._defaults) else ()
+        return (self._name, *args, *(named.get(name, self._defaults[name]) for name in left))
+
+
+def kept(make: Callable[Concatenate[Snapshot, P], T]) -> Kept[P, T]:
+    """Decorates a function whose results are kept."""
+    return Kept(make)
