@@ -104,7 +104,7 @@ async function choose(program) {
   await row.waitFor();
   const shown = await row.innerText();
   await vscode.screenshot('dump-chosen');
-  await page.keyboard.press('Enter');
+  await vscode.pick(row);
   return shown;
 }
 
@@ -169,7 +169,7 @@ test('a page of a browser is listed, and its dump leads to the line that it was 
   assert.doesNotMatch(listed, /[\u202a-\u202e\u2066-\u2069]/);
   assert.equal(await page.locator('evil-tag, .quick-input-list a[href]').count(), 0);
   await vscode.screenshot('dump-page-list');
-  await page.keyboard.press('Enter');
+  await vscode.pick(row);
   const file = 'shop.heapsnapshot';
   await vscode.choosePath(/Shop-bug-.*\d{8}-\d{6}\.heapsnapshot$/, path.join(vscode.folder, file));
   await page.locator('.tab.active', { hasText: file }).waitFor();
@@ -215,9 +215,10 @@ test('allocations are recorded until they are stopped, and a range of their time
   const file = 'recorded.heaptimeline';
   await vscode.runCommand('Memlens: Record Allocations…');
   await choose(program);
-  await page.locator('.quick-input-list .monaco-list-row', { hasText: 'Every object, over time' }).waitFor();
+  const kind = page.locator('.quick-input-list .monaco-list-row', { hasText: 'Every object, over time' });
+  await kind.waitFor();
   await vscode.screenshot('record-kinds');
-  await page.keyboard.press('Enter');
+  await vscode.pick(kind);
   await vscode.choosePath(/checkout-service-\d{8}-\d{6}\.heaptimeline$/, path.join(vscode.folder, file));
   const running = page.locator('.statusbar-item', { hasText: /0:0[3-9]/ });
   await running.waitFor();

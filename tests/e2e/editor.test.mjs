@@ -251,7 +251,7 @@ test('a cell that was edited since is never guessed', async () => {
   await picks.filter({ hasText: 'book.ipynb: cell 2' }).waitFor();
   assert.equal(await picks.count(), 1);
   await vscode.page.locator('.quick-input-widget', { hasText: 'was edited since the run' }).waitFor();
-  await picks.first().click();
+  await vscode.pick(picks.first());
   const cell = vscode.page.locator('.notebookOverlay .code-cell-row.focused');
   await cell.filter({ hasText: 'def build' }).waitFor();
 });

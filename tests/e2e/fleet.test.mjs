@@ -9,7 +9,7 @@ import { ROOT, openVSCode } from './harness.mjs';
 import { settledIn } from './settled.mjs';
 import { Store, hasFleet } from './store.mjs';
 import { test } from './test.mjs';
-import { SnapshotView, exactBytes, violationsIn } from './view.mjs';
+import { SnapshotView, exactBytes, until, violationsIn } from './view.mjs';
 
 test.describe.configure({ mode: 'serial' });
 
@@ -131,7 +131,7 @@ test('a folder is read while its map grows, until it is cancelled; its lines are
   await vscode.screenshot('fleet-growing');
   await reading.getByRole('button', { name: 'Cancel' }).click();
   const fleets = () => vscode.host.processes('-m memlens fleet');
-  while (fleets().length > 0) await page.waitForTimeout(100);
+  await until(() => fleets().length === 0, 'nothing is read any more');
   // Finished summaries are kept, and the map shows those.
   const asked = async (...args) =>
     JSON.parse(await vscode.host.commandLine.run(['fleet', ...args, '--json'], vscode.folder));

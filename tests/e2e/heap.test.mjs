@@ -239,7 +239,7 @@ test('a dump is saved without its values and names, and opens with the names tha
   const choice = vscode.page.locator('.quick-input-list .monaco-list-row', { hasText: 'Replace Names' });
   await choice.waitFor();
   await vscode.screenshot('heap-replace-names');
-  await choice.click();
+  await vscode.pick(choice);
   const mapping = /shared\.mapping\.txt$/;
   await vscode.choosePath(/sessions-without-values\.hprof\.zst$/, saved, mapping);
   await vscode.choosePath(mapping, path.join(vscode.folder, 'shared.mapping.txt'));

@@ -145,7 +145,7 @@ test('what Maven has downloaded in a terminal on request is shown at once', asyn
   await pick.waitFor();
   assert.match(await pick.innerText(), /\.\/mvnw dependency:sources/);
   await vscode.screenshot('library-download');
-  await pick.click();
+  await vscode.pick(pick);
   await vscode.atLine('ModuleDescriptor.java', 3);
   const breadcrumbs = vscode.page.locator('.editor-group-container.active .breadcrumbs-below-tabs');
   await breadcrumbs.filter({ hasText: 'modules-1.0-sources.jar' }).waitFor();

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { ROOT } from '../../scripts/lib/paths.mjs';
 import { commandsIn } from './settled.mjs';
-import { TIMEOUT_MS, came } from './waiting.mjs';
+import { TIMEOUT_MS, came, until } from './waiting.mjs';
 
 const ROWS = '.quick-input-list .monaco-list-row';
 
@@ -119,7 +119,7 @@ export class Palette {
       if (presses === 100) throw new Error(`The list didn't get to "${await row.innerText()}".`);
       await this.page.keyboard.press('ArrowDown');
     }
-    await this.page.keyboard.press('Enter');
+    if (!(await this.enterKey())) throw new Error('The list has lost the focus.');
     // another list may come at once, such as that of the dialog for files
     await row.waitFor({ state: 'hidden' });
   }
@@ -149,15 +149,18 @@ export class Palette {
   async choosePath(offered, file, next) {
     const widget = this.page.locator('.quick-input-widget');
     const input = widget.locator('.quick-input-box input');
-    for (;;) {
-      await input.waitFor();
-      if (offered.test(await input.inputValue())) break;
-      await this.page.waitForTimeout(50);
-    }
+    const entered = (otherwise = '') => input.inputValue({ timeout: 2000 }).catch(() => otherwise);
+    let seen;
+    const isReady = async () => offered.test((seen = await entered()));
+    await until(isReady, `the dialog offers ${offered}`).catch(({ message }) => {
+      throw new Error(`${message} It has "${seen}".`);
+    });
     const closed = async () => {
       if (next === undefined) return await came(widget.waitFor({ state: 'hidden', timeout: 2000 }));
-      const value = await input.inputValue({ timeout: 2000 }).catch(() => '');
-      return next.test(value) || came(this.page.waitForFunction(isOffered, next.source, { timeout: 2000 }));
+      return (
+        next.test(await entered()) ||
+        came(this.page.waitForFunction(isOffered, next.source, { timeout: 2000 }))
+      );
     };
     // While it lists a folder, the dialog ignores the key and may insert that folder before the entered text.
     for (let attempt = 0; ; attempt++) {
@@ -165,7 +168,7 @@ export class Palette {
       if (file) {
         await input.fill(file, { timeout: 2000 }).catch(() => undefined);
         await this.page.waitForTimeout(200);
-        if (!(await input.inputValue({ timeout: 2000 }).catch(() => file)).startsWith(file)) continue;
+        if (!(await entered(file)).startsWith(file)) continue;
       }
       await input.press('Enter', { timeout: 2000 }).catch(() => undefined);
       if (await closed()) return;

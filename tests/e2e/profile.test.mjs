@@ -160,7 +160,7 @@ test('the comparison is restored after the view was hidden; a file that fails is
   await view.settled();
   await view.locator('.toolbar').getByRole('button', { name: 'Compare…' }).click();
   await view.menuItem('Compare with Another…').click();
-  await vscode.page.locator('.quick-input-list .monaco-list-row', { hasText: 'Choose File' }).click();
+  await vscode.pick(vscode.page.locator('.quick-input-list .monaco-list-row', { hasText: 'Choose File' }));
   await vscode.choosePath(/^\//, path.join(vscode.folder, BROKEN));
   await view.locator('.compare-banner', { hasText: BROKEN }).waitFor();
   await view.locator('.compare-banner .button', { hasText: 'Choose Another' }).click();

@@ -65,7 +65,7 @@ test('the user is asked once which of two files is meant', async () => {
   const picks = vscode.page.locator('.quick-input-list .monaco-list-row');
   await picks.filter({ hasText: 'two' }).waitFor();
   assert.equal(await picks.count(), 2);
-  await picks.filter({ hasText: 'two' }).click();
+  await vscode.pick(picks.filter({ hasText: 'two' }));
   await vscode.atLine('net.py', 3);
   await inFolder('two');
   await vscode.closeEditor('net.py');
