@@ -14,6 +14,7 @@ from xml.etree import ElementTree as ET
 
 import numpy as np
 import pytest
+from markdown_it import MarkdownIt
 from tests.python.command_line import memlens
 from tests.python.conftest import ROOT
 from tests.python.counted import some
@@ -31,14 +32,17 @@ from memlens.export.pictures.reserved import reserved
 from memlens.export.pictures.svg import fitting
 from memlens.export.pictures.timeline import Part, timeline
 from memlens.export.report import report
-from memlens.export.summary import summary
+from memlens.export.summary import Row, Summary, Table, summary
+from memlens.model.info import FileWarning
 from memlens.packs.dotnet.tests import gcdump_files
 from memlens.packs.pytorch.tests.test_torch_reader import small
 from memlens.server.handlers.views import QUESTIONS
 from memlens.server.protocol.exports import FindingMarkdownParams
 from memlens.store.snapshot import Snapshot
+from memlens.texts import Text
 from memlens.units import format_bytes
 from memlens.views.findings.ahead import findings
+from memlens.views.findings.answers import HeadlineAnswer, TextPart
 from memlens.views.flame.graph import first_tree
 from memlens.views.trace.picture.map_lanes import map_lanes
 from memlens.views.trace.picture.reserved import usage_of
@@ -238,6 +242,49 @@ def test_the_command_line_writes_them(tmp_path: Path, sample: Path) -> None:
         assert root.tag == f"{SVG}svg"
     refused = memlens("report", sample, "-o", tmp_path / "none" / "out.html", status=1)
     assert "there is no folder" in refused.stderr
+
+
+ACTING = (
+    "@octocat", "ping @org/team", "(@a.b)", "a@b.example", "https://example.org/?q=1", "x:see https://e.org",
+    "www.e.org", "mailto:a", "#123", "GH-7", "org/repo#5", "org/repo@abc1234", ":fire:", "ring::key::of", "$x$",
+    "&copy;", "a|@b", "a\\|@b", "a\\\\|@b|c", "`@b`", "```@b", "@b` <i> *c*", "[a](https://e.org)", "<https://e.org>",
+    "~~a~~",
+)  # fmt: skip
+MADE_OF_TEXT = re.compile(
+    r"(?:^|\W)@\w|://|(?:^|[\s*_~(])www\.|(?:mailto|xmpp):|#\d|GH-\d|:[a-z0-9_+-]+:|(?:^|\W)\$\S",
+    re.IGNORECASE,
+)
+"""What GitHub makes mentions, links, emoji and formulas of in the text of a page, which code isn't."""
+
+
+@pytest.mark.parametrize("name", ACTING)
+def test_a_name_in_markdown_is_text_to_github(name: str) -> None:
+    first = HeadlineAnswer(
+        "figures", [TextPart(name), TextPart(name)], name, [FileWarning("one", Text(name))]
+    )
+    table = Table(name, [name, "n"], 0, [Row([name, "1"], 0)], name)
+    tokens = (
+        MarkdownIt("commonmark")
+        .enable("table")
+        .parse("\n".join(markdown(Summary(name, "a", [], first, [], [table], name))))
+    )
+    blocks = ("paragraph", "table", "thead", "tbody", "tr", "th", "td", "heading", "blockquote")
+    assert {token.type for token in tokens} <= {
+        "inline", *(f"{kind}_{side}" for kind in blocks for side in ("open", "close"))
+    }  # fmt: skip
+    shown = []
+    for inline in (token.children for token in tokens if token.children):
+        assert {each.type for each in inline} <= {
+            "text", "text_special", "code_inline", "strong_open", "strong_close"
+        }  # fmt: skip
+        outside = "\0".join(each.content for each in inline if each.type != "code_inline")
+        assert not MADE_OF_TEXT.findall(outside)
+        shown.append("".join(each.content for each in inline))
+    # a backslash before a bar is what a table can't have in code
+    of_cell = re.sub(r"(?<!\\)\\\|", "|", name)
+    assert shown[:3] == [name, shown[1], name]
+    assert shown[1].split(name) in (["", "", ""], ["", " ", ""])
+    assert shown[3:] == [name, of_cell, "n", of_cell, "1", name]
 
 
 def test_the_memory_map_is_as_high_as_its_contents(opened: Opened, sample: Path) -> None:

@@ -28,6 +28,7 @@ import { shareEntries } from '../../webview/src/shell/share';
 import { openMenu, type MenuEntry } from '../../webview/src/widgets/menu';
 import { Summary } from '../../webview/src/shell/summary';
 import { comparing, Toolbar, type ToolbarProps } from '../../webview/src/shell/toolbar';
+import { asMarkdown } from '../../webview/src/widgets/copy';
 import { openTableMenu } from '../../webview/src/widgets/table-menu';
 import { timelineMenu } from '../../webview/src/timeline/menu';
 import { element } from '../../webview/src/widgets/dom';
@@ -684,10 +685,24 @@ test('rows of a table without a menu of its own are copied as they are read', ()
     [0, 'run b.py:3'],
     [1, '/a/b.py:3'],
     [3, 'Place\tDifference\nrun b.py:3\t+2 KiB'],
+    [4, '| Place | Difference |\n| --- | --: |\n| run b.py:3 | +2 KiB |'],
     [5, 'Place,Difference\r\nrun b.py:3,2048\r\n'],
   ] as const) {
     openTableMenu(api, event);
     document.querySelectorAll<HTMLElement>('.menu [role=menuitem]')[index]?.click();
     assert.deepEqual(posted.at(-1), { type: 'copy', text });
+  }
+});
+
+test('what GitHub makes mentions, links, emoji and formulas of is code in copied Markdown', () => {
+  for (const [name, cell] of [
+    ['ping @octocat now', 'ping `@octocat` now'],
+    ['https://e.org/?q=1 www.e.org', '`https://e.org/?q=1` `www.e.org`'],
+    ['#12 GH-7 org/repo#5', '`#12` `GH-7` `org/repo#5`'],
+    ['ring::key::of $x$', '`ring::key::of` `$x$`'],
+    ['a|`@b`', '`` a\\|`@b` ``'],
+    ['__init__ <a> & ~b~ #', '\\_\\_init\\_\\_ \\<a\\> \\& \\~b\\~ \\#'],
+  ] as const) {
+    assert.equal(asMarkdown({ heads: ['Name'], rows: [[name]] }).split('\n')[2], `| ${cell} |`);
   }
 });

@@ -14,7 +14,13 @@ from memlens.views.findings.answers import (
     pieces,
 )
 
-_MARKED = re.compile(r"([\\`*_\[\]<>#|~])")
+_MARKED = re.compile(r"([\\`*_\[\]<>#|~&])")
+_ACTING = re.compile(
+    r"@\w|://|\bwww\.|\b(?:mailto|xmpp):|#\d|\bgh-\d|:[\w+-]+:|(?<!\w)\$", re.IGNORECASE | re.ASCII
+)
+"""What GitHub and others make of words after the Markdown, whatever is escaped: mentions, which send a message to
+someone, links to pages, addresses and issues, emoji and formulas. Only code is left alone.
+"""
 
 
 def markdown(summary: Summary) -> Iterator[str]:
@@ -53,14 +59,14 @@ def table_markdown(table: Table) -> Iterator[str]:
     """A table with its title."""
     yield f"### {_escaped(table.title)}"
     yield ""
-    yield "| " + " | ".join(map(_escaped, table.columns)) + " |"
+    yield "| " + " | ".join(map(_cell, table.columns)) + " |"
     yield (
         "|"
         + "|".join("---" if column == table.named else "---:" for column in range(len(table.columns)))
         + "|"
     )
     for row in table.rows:
-        yield "| " + " | ".join(_escaped(cell) for cell in row.cells) + " |"
+        yield "| " + " | ".join(map(_cell, row.cells)) + " |"
     if table.more:
         yield ""
         yield f"{_escaped(table.more)}"
@@ -74,10 +80,13 @@ def place_of(line: LineLink) -> str:
 
 def _marked(sentence: TextPart) -> str:
     """A sentence in which lines of source are code."""
-    return "".join(
-        code(part.text) if part.line is not None and part.figure is None else _escaped(part.text)
-        for part in pieces(sentence)
-    )
+    marked = ""
+    for part in pieces(sentence):
+        is_line = part.line is not None and part.figure is None
+        text = code(part.text) if is_line else _escaped(part.text)
+        # backticks beside each other would be one mark
+        marked += f" {text}" if marked.endswith("`") and text.startswith("`") else text
+    return marked
 
 
 def code(text: str) -> str:
@@ -88,4 +97,13 @@ def code(text: str) -> str:
 
 
 def _escaped(text: str) -> str:
-    return _MARKED.sub(r"\\\1", plain(text))
+    """Text that shows as it is; words that would become more than text are code."""
+    return "".join(
+        code(word) if _ACTING.search(word) else _MARKED.sub(r"\\\1", word)
+        for word in re.split(r"(\s+)", plain(text))
+    )
+
+
+def _cell(text: str) -> str:
+    """The same in a table, whose rows are divided at bars before code is looked for."""
+    return re.sub(r"(\\*)\|", lambda bar: bar[0] if len(bar[1]) % 2 else f"{bar[1]}\\|", _escaped(text))

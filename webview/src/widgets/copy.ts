@@ -24,18 +24,36 @@ export function copyTable({ heads, rows }: CopiedTable): string {
     .join('\n');
 }
 
-/** A text of the dump as that in Markdown. */
+// What GitHub and others make mentions, links, emoji and formulas of, whatever is escaped; as in export/markdown.py.
+const ACTING = /@\w|:\/\/|\bwww\.|\b(?:mailto|xmpp):|#\d|\bgh-\d|:[\w+-]+:|(?<!\w)\$/i;
+
+/** A text of the dump as that in Markdown; words that would become more than text are code. */
 export function markdownText(text: string): string {
-  return visible(text).replace(/[\\|`*_<>[\]]/g, '\\$&');
+  return visible(text)
+    .split(/(\s+)/)
+    .map((word) => (ACTING.test(word) ? markdownCode(word) : word.replace(/[\\`*_[\]<>#|~&]/g, '\\$&')))
+    .join('');
+}
+
+function markdownCode(text: string): string {
+  const fence = '`'.repeat(Math.max(0, ...(text.match(/`+/g) ?? []).map((run) => run.length)) + 1);
+  return fence.length > 1 ? `${fence} ${text} ${fence}` : `\`${text}\``;
+}
+
+/** The same in a table, whose rows are divided at bars before code is looked for. */
+function markdownCell(text: string): string {
+  return markdownText(text).replace(/(\\*)\|/g, (bar, escapes: string) =>
+    escapes.length % 2 ? bar : `${escapes}\\|`,
+  );
 }
 
 export function asMarkdown({ heads, rows }: CopiedTable): string {
   const line = (cells: readonly string[]): string => `| ${cells.join(' | ')} |`;
   const numbers = heads.map((_, at) => rows.every((row) => typeof row[at] !== 'string') && rows.length > 0);
   return [
-    line(heads),
+    line(heads.map(markdownCell)),
     line(numbers.map((number) => (number ? '--:' : '---'))),
-    ...rows.map((row) => line(row.map((each) => markdownText(shown(each))))),
+    ...rows.map((row) => line(row.map((each) => markdownCell(shown(each))))),
   ].join('\n');
 }
 
