@@ -312,7 +312,7 @@ export interface CompareFlameNodeParams {
   node: number;
 }
 
-/** A part of a difference flame graph; see :class:`FlameParams`. */
+/** A part of a difference flame graph; see `memlens/flame`. */
 export interface CompareFlameParams {
   x0: number;
   x1: number;
@@ -340,7 +340,7 @@ export interface CompareFlameSearchParams {
   text: string;
 }
 
-/** A part of a difference flame graph as a picture to save; see :class:`FlameSvgParams`. */
+/** A part of a difference flame graph as a picture to save; see `memlens/flameSvg`. */
 export interface CompareFlameSvgParams {
   snapshot: string;
   other: string;
@@ -833,7 +833,14 @@ export interface FilterAnswer {
   of_allocations: number;
 }
 
-/** The figures of a filtered device; also used to check a filter before views use it. */
+/** Check a filter before views use it: one that matches nothing is refused, with what would match. */
+export interface FilterMatchesParams {
+  snapshot: string;
+  device: number;
+  filter: string;
+}
+
+/** The figures of a filtered device. */
 export interface FilterParams {
   snapshot: string;
   device: number;
@@ -889,7 +896,7 @@ export interface FindingsComparison {
   rows: ComparedFinding[];
 }
 
-/** Likewise. At most `limit` findings, the most important first. */
+/** At most `limit` findings, the most important first; those of a trace are about one device, as the headline. */
 export interface FindingsParams {
   snapshot: string;
   device?: number | null;
@@ -1069,13 +1076,13 @@ export interface FlameOptions {
  * The root's depth is 0. `search` marks the boxes whose function, file or line contains the text; empty for none.
  */
 export interface FlameParams {
+  snapshot: string;
   x0: number;
   x1: number;
   width_px: number;
   first_depth: number;
   rows: number;
   search: string;
-  snapshot: string;
   of: AllocationSet;
   value: 'bytes' | 'count';
   options: FlameOptions;
@@ -1524,6 +1531,11 @@ export interface HeapBookmarksAnswer {
   bookmarks: HeapBookmark[];
 }
 
+/** All bookmarks of a snapshot. */
+export interface HeapBookmarksParams {
+  snapshot: string;
+}
+
 /** What would be freed without the references from one object to another, besides those of `without`. */
 export interface HeapCutParams {
   snapshot: string;
@@ -1706,13 +1718,13 @@ export interface HeapPathsParams {
  * Marked are the groups with objects that fit it, and are of the type `kind` where that is given.
  */
 export interface HeapPictureParams {
+  snapshot: string;
   x0: number;
   x1: number;
   width_px: number;
   first_depth: number;
   rows: number;
   search: string;
-  snapshot: string;
   by: 'module' | 'package' | 'type';
   kind: number | null;
   tree?: 'dominators' | 'paths';
@@ -3630,7 +3642,7 @@ export interface Requests {
   'memlens/fileNames': { params: FileNamesParams; result: FileNamesAnswer };
   'memlens/fileState': { params: FileStateParams; result: FileStateResult };
   'memlens/filter': { params: FilterParams; result: FilterAnswer };
-  'memlens/filterMatches': { params: FilterParams; result: Done };
+  'memlens/filterMatches': { params: FilterMatchesParams; result: Done };
   'memlens/findingMarkdown': { params: FindingMarkdownParams; result: ReportResult };
   'memlens/findings': { params: FindingsParams; result: FindingsAnswer };
   'memlens/findingsState': { params: FindingsStateParams; result: FindingsState };
@@ -3649,7 +3661,7 @@ export interface Requests {
   'memlens/growth': { params: GrowthParams; result: GrowthAnswer };
   'memlens/headline': { params: HeadlineParams; result: HeadlineAnswer };
   'memlens/heapAt': { params: HeapAtParams; result: HeapAtResult };
-  'memlens/heapBookmarks': { params: BookmarksParams; result: HeapBookmarksAnswer };
+  'memlens/heapBookmarks': { params: HeapBookmarksParams; result: HeapBookmarksAnswer };
   'memlens/heapCut': { params: HeapCutParams; result: CutAnswer };
   'memlens/heapDominated': { params: HeapDominatedParams; result: HeapDominatedResult };
   'memlens/heapFindings': { params: HeapFindingsParams; result: ComponentAnswer };

@@ -27,7 +27,7 @@ from memlens.ingest import ingest
 from memlens.kernels.base.checksum import Checksum
 from memlens.model.info import GraphInfo
 from memlens.server import wire
-from memlens.server.protocol.timeline import StackParams
+from memlens.server.protocol.findings import FindingsStateParams
 from memlens.server.sessions import opened as opened_module
 from memlens.server.sessions import registry as registry_module
 from memlens.server.sessions.errors import DamagedError
@@ -460,7 +460,7 @@ def test_a_bug_in_a_view_fails_only_its_request(caplog: pytest.LogCaptureFixture
         def broken_view(snapshot: Snapshot) -> Any:
             return dict[str, str]()[snapshot.info.kind]
 
-        async def handler(_: StackParams) -> Any:
+        async def handler(_: FindingsStateParams) -> Any:
             return await opened.ask(broken_view)
 
         wire.answer(Features(), "memlens/stack", handler)  # pyrefly: ignore[bad-argument-type]

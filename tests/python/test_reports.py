@@ -37,7 +37,6 @@ from memlens.model.info import FileWarning
 from memlens.packs.dotnet.tests import gcdump_files
 from memlens.packs.pytorch.tests.test_torch_reader import small
 from memlens.server.handlers.views import QUESTIONS
-from memlens.server.protocol.exports import FindingMarkdownParams
 from memlens.store.snapshot import Snapshot
 from memlens.texts import Text
 from memlens.units import format_bytes
@@ -332,12 +331,12 @@ def asked(ask: Callable[[Snapshot, Any], Any], params: Any, snapshot: Snapshot) 
 
 def test_a_copied_finding_equals_that_of_the_list(opened: Opened, sample: Path) -> None:
     snapshot = opened(sample)
-    ask = QUESTIONS["memlens/findingMarkdown"].ask
+    question = QUESTIONS["memlens/findingMarkdown"]
     whole = "\n".join(markdown(summary(snapshot)))
     for number, finding in enumerate(findings(snapshot, None, 20).findings):
-        params = FindingMarkdownParams("s", number)
-        text = snapshot.ask(partial(asked, ask, params)).text
+        params = question.params(snapshot="s", number=number)
+        text = snapshot.ask(partial(asked, question.ask, params)).text
         assert text.startswith(f"**{finding.title}**")
         assert text.splitlines()[0] in whole
     with pytest.raises(BadRequestError):
-        snapshot.ask(lambda each: ask(each, FindingMarkdownParams("s", 1000)))
+        snapshot.ask(lambda each: question.ask(each, question.params(snapshot="s", number=1000)))

@@ -1,20 +1,20 @@
 """What a view asks about its own snapshot: a typed function that :func:`question` declares, and nothing else.
 
-Its parameters and its result are the structs of the contract, from which TypeScript is generated. ``cost`` says where
+Its parameters, its result and its docstring are the contract, from which TypeScript is generated. ``cost`` says where
 it is answered, so that no other question has to wait for one that takes long.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from inspect import Parameter, signature
 from typing import Any, NamedTuple, TypeVar, get_type_hints
 
-from msgspec import Struct
+from msgspec import Struct, defstruct
 
 from memlens.store.snapshot import Snapshot
 from memlens.texts import Text, phrase
 
-P = TypeVar("P", bound=Struct)
-R = TypeVar("R", bound=Struct)
+A = TypeVar("A", bound=Callable[..., Struct])
 
 UNNAMED = phrase("this")
 """What a question is called in a refusal if it has no name."""
@@ -60,22 +60,56 @@ QUESTIONS: dict[str, Question] = {}
 """All that are declared, by their methods: :mod:`memlens.server.handlers.views` imports their modules."""
 
 
-def question(
-    method: str, *, name: Text = UNNAMED, cost: Cost | None = None
-) -> Callable[[Callable[[Snapshot, P], R]], Callable[[Snapshot, P], R]]:
+def question(method: str, *, name: Text = UNNAMED, cost: Cost | None = None) -> Callable[[A], A]:
     """Declare the function as the answer to ``method``; several methods may have the same ``name``.
 
-    The name is what the refusal says: "which are needed for the memory map".
+    The name is what the refusal says: "which are needed for the memory map". The function takes the snapshot and the
+    parameters by name, ``filter_`` for ``filter``; or the snapshot and a struct, where several share one.
     """
 
-    def declare(ask: Callable[[Snapshot, P], R]) -> Callable[[Snapshot, P], R]:
-        params, result = types_of(ask)
+    def declare(ask: A) -> A:
         if method in QUESTIONS:
             raise TypeError(f"{method} is declared twice")
-        QUESTIONS[method] = Question(ask, params, result, name, cost or Cost())
+        hints = get_type_hints(ask, include_extras=True)
+        result = hints.pop("return")
+        _, *parameters = signature(ask).parameters.values()
+        if len(parameters) == 1 and _is_struct(hints[parameters[0].name]):
+            QUESTIONS[method] = Question(ask, hints[parameters[0].name], result, name, cost or Cost())
+            return ask
+        params = _params_of(method, parameters, hints, ask.__doc__ or "")
+        names = [(each.name, _sent(each.name)) for each in parameters]
+
+        def answered(snapshot: Snapshot, params: Any) -> Struct:
+            return ask(snapshot, **{own: getattr(params, sent) for own, sent in names})
+
+        QUESTIONS[method] = Question(answered, params, result, name, cost or Cost())
         return ask
 
     return declare
+
+
+def _is_struct(kind: Any) -> bool:
+    return isinstance(kind, type) and issubclass(kind, Struct) and "snapshot" in kind.__struct_fields__
+
+
+def _sent(name: str) -> str:
+    """A parameter's name in the contract."""
+    return name.removesuffix("_")
+
+
+def _params_of(
+    method: str, parameters: list[Parameter], hints: dict[str, Any], documentation: str
+) -> type[Struct]:
+    """The struct of a question's parameters: ``HeapTypesParams`` for ``memlens/heapTypes``."""
+    subject = method.partition("/")[2]
+    fields: list[Any] = [("snapshot", str)]
+    for each in parameters:
+        default = () if each.default is Parameter.empty else (each.default,)
+        fields.append((_sent(each.name), hints[each.name], *default))
+    return defstruct(
+        f"{subject[:1].upper()}{subject[1:]}Params",
+        fields, frozen=True, kw_only=True, namespace={"__doc__": documentation},
+    )  # fmt: skip
 
 
 def types_of(ask: Callable[..., Any]) -> tuple[type[Struct], type[Struct]]:

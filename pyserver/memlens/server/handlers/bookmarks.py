@@ -1,14 +1,9 @@
 """Requests that list bookmarks and change them."""
 
 from memlens.server.protocol.base import Done
-from memlens.server.protocol.bookmarks import (
-    AddBookmarkParams,
-    BookmarksParams,
-    DeleteBookmarkParams,
-    RenameBookmarkParams,
-)
 from memlens.server.questions import Cost, question
 from memlens.store import bookmarks as kept
+from memlens.store.bookmarks import Note, Place
 from memlens.store.snapshot import Snapshot
 from memlens.texts import phrase
 from memlens.views.bookmarks import add_bookmark
@@ -25,12 +20,14 @@ _OF_BOOKMARKS = Cost(needs_paths=lambda _: True, shows_paths=_has_groups_of_path
 
 
 @question("memlens/bookmarks", name=phrase("the list of bookmarks"), cost=_OF_BOOKMARKS)
-def _bookmarks(snapshot: Snapshot, _p: BookmarksParams) -> BookmarksAnswer:
+def _bookmarks(snapshot: Snapshot) -> BookmarksAnswer:
+    """All bookmarks of a snapshot."""
     return bookmarks(snapshot)
 
 
 @question("memlens/heapBookmarks", name=phrase("the list of bookmarks"), cost=_OF_BOOKMARKS)
-def _heap_bookmarks(snapshot: Snapshot, _p: BookmarksParams) -> HeapBookmarksAnswer:
+def _heap_bookmarks(snapshot: Snapshot) -> HeapBookmarksAnswer:
+    """All bookmarks of a snapshot."""
     return heap_bookmarks(snapshot)
 
 
@@ -39,18 +36,21 @@ def _heap_bookmarks(snapshot: Snapshot, _p: BookmarksParams) -> HeapBookmarksAns
     name=phrase("the list of bookmarks"),
     cost=Cost(needs_paths=lambda p: is_group_of_paths(getattr(p.place, "group", None))),
 )
-def _add(snapshot: Snapshot, p: AddBookmarkParams) -> Done:
-    add_bookmark(snapshot, p.place, p.note)
+def _add(snapshot: Snapshot, *, place: Place, note: Note) -> Done:
+    """A note for a place."""
+    add_bookmark(snapshot, place, note)
     return Done()
 
 
 @question("memlens/renameBookmark", name=phrase("the list of bookmarks"))
-def _rename(snapshot: Snapshot, p: RenameBookmarkParams) -> Done:
-    kept.rename_bookmark(snapshot, p.bookmark, p.note)
+def _rename(snapshot: Snapshot, *, bookmark: int, note: Note) -> Done:
+    """A new note for a bookmark, given by its number."""
+    kept.rename_bookmark(snapshot, bookmark, note)
     return Done()
 
 
 @question("memlens/deleteBookmark", name=phrase("the list of bookmarks"))
-def _delete(snapshot: Snapshot, p: DeleteBookmarkParams) -> Done:
-    kept.delete_bookmark(snapshot, p.bookmark)
+def _delete(snapshot: Snapshot, *, bookmark: int) -> Done:
+    """A bookmark to remove, given by its number."""
+    kept.delete_bookmark(snapshot, bookmark)
     return Done()

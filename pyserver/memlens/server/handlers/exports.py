@@ -1,6 +1,7 @@
 """Requests for pictures and reports to save."""
 
 from pathlib import Path
+from typing import Literal
 
 from memlens.errors import BadRequestError
 from memlens.export.markdown import finding_markdown, markdown
@@ -11,63 +12,105 @@ from memlens.export.pictures.sunburst import sunburst
 from memlens.export.pictures.timeline import Part, timeline
 from memlens.export.report import report
 from memlens.export.summary import summary
-from memlens.server.protocol.exports import (
-    FindingMarkdownParams,
-    FlameSvgParams,
-    HeapSvgParams,
-    ReportParams,
-    ReportResult,
-    SvgResult,
-    TimelineSvgParams,
-)
+from memlens.server.protocol.base import Count
+from memlens.server.protocol.exports import ReportResult, SvgResult
 from memlens.server.questions import OF_FINDINGS, Cost, question
 from memlens.store.snapshot import Snapshot
 from memlens.texts import phrase
+from memlens.views.answers import Axis
 from memlens.views.findings.ahead import findings
 from memlens.views.findings.contents import finding_without_contents
-from memlens.views.flame.graph import tree_of
+from memlens.views.flame.calltree import FlameOptions
+from memlens.views.flame.graph import FlameValue, tree_of
 from memlens.views.heap.dominators.flame import drawn_tree, tree_title
-from memlens.views.heap.dominators.trees import Form, in_paths
+from memlens.views.heap.dominators.trees import Form, Grouping, HeapTree, in_paths
+from memlens.views.selection.sets import AllocationSet
+from memlens.views.trace.picture.areas import GroupedBy
 
 
 @question("memlens/timelineSvg", name=phrase("the picture of a timeline"))
-def _timeline(snapshot: Snapshot, p: TimelineSvgParams) -> SvgResult:
-    match p.picture:
+def _timeline(
+    snapshot: Snapshot,
+    *,
+    device: int,
+    axis: Axis,
+    x0: float,
+    x1: float,
+    areas: GroupedBy,
+    theme: Literal["light", "dark"],
+    filter_: str = "",
+    y0: float | None = None,
+    y1: float | None = None,
+    picture: Literal["stacked", "map", "reserved"] = "stacked",
+) -> SvgResult:
+    """A part of a trace's picture: the timeline or the memory map by group, or reserved memory.
+
+    Without ``y0`` and ``y1`` a timeline is as high as what it shows; the others are always whole.
+    """
+    match picture:
         case "map":
-            mapped = memory_map(snapshot, p.device, p.axis, (p.x0, p.x1), p.filter, p.areas)
-            return SvgResult(mapped.document(p.theme))
+            mapped = memory_map(snapshot, device, axis, (x0, x1), filter_, areas)
+            return SvgResult(mapped.document(theme))
         case "reserved":
-            return SvgResult(reserved(snapshot, p.device, p.axis, p.x0, p.x1).document(p.theme))
+            return SvgResult(reserved(snapshot, device, axis, x0, x1).document(theme))
         case "stacked":
             pass
-    part = Part(p.device, p.axis, p.x0, p.x1, p.y0, p.y1, p.filter, p.areas)
-    return SvgResult(timeline(snapshot, part).document(p.theme))
+    part = Part(device, axis, x0, x1, y0, y1, filter_, areas)
+    return SvgResult(timeline(snapshot, part).document(theme))
 
 
 @question("memlens/flameSvg")
-def _flame(snapshot: Snapshot, p: FlameSvgParams) -> SvgResult:
-    tree = tree_of(snapshot, p.of, p.value, p.options)
-    return SvgResult(flame(tree, p.title, p.x0, p.x1).document(p.theme))
+def _flame(
+    snapshot: Snapshot,
+    *,
+    of: AllocationSet,
+    value: FlameValue,
+    options: FlameOptions,
+    x0: float,
+    x1: float,
+    title: str,
+    theme: Literal["light", "dark"],
+) -> SvgResult:
+    """A part of a flame graph, ``[x0, x1]`` in shares of the whole. ``title`` is shown above it."""
+    tree = tree_of(snapshot, of, value, options)
+    return SvgResult(flame(tree, title, x0, x1).document(theme))
 
 
 @question("memlens/heapSvg", name=phrase("the picture of a dominator tree"), cost=Cost(needs_paths=in_paths))
-def _heap(snapshot: Snapshot, p: HeapSvgParams) -> SvgResult:
-    form = Form(p.by, p.tree)
-    tree, title = drawn_tree(snapshot, form), f"{Path(snapshot.info.path).name}: {tree_title(form)}"
-    draw = flame if p.form == "icicle" else sunburst
-    return SvgResult(draw(tree, title, p.x0, p.x1).document(p.theme))
+def _heap(
+    snapshot: Snapshot,
+    *,
+    form: Literal["icicle", "sunburst"],
+    by: Grouping,
+    x0: float,
+    x1: float,
+    theme: Literal["light", "dark"],
+    tree: HeapTree = "dominators",
+) -> SvgResult:
+    """A part of a tree of a heap dump, ``[x0, x1]`` in shares of the whole."""
+    drawn = Form(by, tree)
+    title = f"{Path(snapshot.info.path).name}: {tree_title(drawn)}"
+    draw = flame if form == "icicle" else sunburst
+    return SvgResult(draw(drawn_tree(snapshot, drawn), title, x0, x1).document(theme))
 
 
 @question("memlens/report", cost=OF_FINDINGS)
-def _report(snapshot: Snapshot, p: ReportParams) -> ReportResult:
-    if p.form == "html":
-        return ReportResult(report(snapshot, p.device, values=p.values))
-    return ReportResult("\n".join(markdown(summary(snapshot, p.device, values=p.values))) + "\n")
+def _report(
+    snapshot: Snapshot, *, form: Literal["html", "markdown"], device: int | None = None, values: bool = False
+) -> ReportResult:
+    """A report of a trace is about one device; None means the one to show first.
+
+    Only with ``values`` it quotes the texts of strings of a heap dump.
+    """
+    if form == "html":
+        return ReportResult(report(snapshot, device, values=values))
+    return ReportResult("\n".join(markdown(summary(snapshot, device, values=values))) + "\n")
 
 
 @question("memlens/findingMarkdown", cost=OF_FINDINGS)
-def _finding(snapshot: Snapshot, p: FindingMarkdownParams) -> ReportResult:
-    found = findings(snapshot, p.device, p.number + 1).findings
-    if p.number >= len(found):
-        raise BadRequestError(phrase("There is no finding {number}", number=p.number + 1))
-    return ReportResult("\n".join(finding_markdown(finding_without_contents(found[p.number]))) + "\n")
+def _finding(snapshot: Snapshot, *, number: Count, device: int | None = None) -> ReportResult:
+    """One of the findings by its place in ``memlens/findings``, from 0."""
+    found = findings(snapshot, device, number + 1).findings
+    if number >= len(found):
+        raise BadRequestError(phrase("There is no finding {number}", number=number + 1))
+    return ReportResult("\n".join(finding_markdown(finding_without_contents(found[number]))) + "\n")

@@ -1,13 +1,11 @@
 """The requests of the headline and of the list of findings."""
 
+from typing import Annotated
+
+from msgspec import Meta
 from pygls.lsp.server import LanguageServer
 
-from memlens.server.protocol.findings import (
-    FindingsParams,
-    FindingsState,
-    FindingsStateParams,
-    HeadlineParams,
-)
+from memlens.server.protocol.findings import FindingsState, FindingsStateParams
 from memlens.server.questions import OF_FINDINGS, question
 from memlens.server.sessions.registry import Registry
 from memlens.server.wire import answer
@@ -17,13 +15,17 @@ from memlens.views.findings.answers import FindingsAnswer, HeadlineAnswer
 
 
 @question("memlens/headline", cost=OF_FINDINGS)
-def _headline(snapshot: Snapshot, p: HeadlineParams) -> HeadlineAnswer:
-    return ahead.headline(snapshot, p.device)
+def _headline(snapshot: Snapshot, *, device: int | None = None) -> HeadlineAnswer:
+    """The headline of a trace is about one device; None means the one to show first. Profiles have none."""
+    return ahead.headline(snapshot, device)
 
 
 @question("memlens/findings", cost=OF_FINDINGS)
-def _findings(snapshot: Snapshot, p: FindingsParams) -> FindingsAnswer:
-    return ahead.findings(snapshot, p.device, p.limit)
+def _findings(
+    snapshot: Snapshot, *, device: int | None = None, limit: Annotated[int, Meta(ge=1, le=100)] = 20
+) -> FindingsAnswer:
+    """At most ``limit`` findings, the most important first; those of a trace are about one device, as the headline."""
+    return ahead.findings(snapshot, device, limit)
 
 
 def register(server: LanguageServer, registry: Registry) -> None:

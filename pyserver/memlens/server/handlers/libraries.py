@@ -148,10 +148,7 @@ def _stopped_at_last() -> Iterator[threading.Event]:
 
 
 def _result(
-    declared: list[Archived],
-    *,
-    found: Archived | None = None,
-    looked_for: Text = NOTHING,
+    declared: list[Archived], *, found: Archived | None = None, looked_for: Text = NOTHING
 ) -> LibrarySourceResult:
     if found is not None:
         return LibrarySourceResult(LibrarySource(str(found.archive), found.member, found.line), [], "", "")

@@ -1,21 +1,22 @@
 """The requests of the memory map and of the allocator's state."""
 
+from typing import Annotated
+
+from msgspec import Meta
+
 from memlens.server.handlers.timeline import box_of, lit_of
-from memlens.server.protocol.memory_map import (
-    AllocatorStateParams,
-    MapHitParams,
-    MapLanesParams,
-    MapLocateParams,
-)
+from memlens.server.protocol.base import Count
 from memlens.server.protocol.timeline import ViewportParams, ViewportResult
 from memlens.server.questions import question
 from memlens.store.snapshot import Snapshot
 from memlens.texts import phrase
-from memlens.views.answers import HitAnswer, LocateAnswer
+from memlens.views.answers import Axis, HitAnswer, LocateAnswer
+from memlens.views.selection.columns import device_of
+from memlens.views.tables.groups import Branch, lit_rows
 from memlens.views.trace.allocator import answer as allocator_state
-from memlens.views.trace.allocator.answer import AllocatorStateAnswer
+from memlens.views.trace.allocator.answer import AllocatorStateAnswer, SegmentOrder
 from memlens.views.trace.picture import map_lanes, memory_map
-from memlens.views.trace.picture.areas import areas_of
+from memlens.views.trace.picture.areas import GroupedBy, areas_of
 from memlens.views.trace.picture.map_lanes import MapLanesAnswer
 
 
@@ -27,31 +28,46 @@ def _map(snapshot: Snapshot, p: ViewportParams) -> ViewportResult:
 
 
 @question("memlens/mapLanes", name=phrase("the memory map"))
-def _lanes(snapshot: Snapshot, p: MapLanesParams) -> MapLanesAnswer:
-    return map_lanes.map_lanes(snapshot, p.device)
+def _lanes(snapshot: Snapshot, *, device: int) -> MapLanesAnswer:
+    """The position of each range of addresses in the map."""
+    return map_lanes.map_lanes(snapshot, device)
 
 
 @question("memlens/mapHit", name=phrase("the memory map"))
-def _hit(snapshot: Snapshot, p: MapHitParams) -> HitAnswer:
-    return memory_map.map_hit(snapshot, p.device, p.moment, p.y, p.within, p.filter)
+def _hit(
+    snapshot: Snapshot, *, device: int, moment: Count, y: float, within: float, filter_: str = ""
+) -> HitAnswer:
+    """What is at a moment and a height of the map, or at most ``within`` bytes away."""
+    return memory_map.map_hit(snapshot, device, moment, y, within, filter_)
 
 
 @question("memlens/mapLocate", name=phrase("the memory map"))
-def _locate(snapshot: Snapshot, p: MapLocateParams) -> LocateAnswer:
-    return memory_map.map_locate(snapshot, p.allocation, p.axis)
+def _locate(snapshot: Snapshot, *, allocation: Count, axis: Axis) -> LocateAnswer:
+    """The position of an allocation in the map."""
+    return memory_map.map_locate(snapshot, allocation, axis)
 
 
 @question("memlens/allocatorState", name=phrase("the state of the allocator"))
-def _state(snapshot: Snapshot, p: AllocatorStateParams) -> AllocatorStateAnswer:
-    areas = areas_of(snapshot, p.device, p.filter, p.areas) if p.areas else None
+def _state(
+    snapshot: Snapshot,
+    *,
+    device: int,
+    moment: Count,
+    order: SegmentOrder,
+    offset: Count,
+    limit: Annotated[int, Meta(ge=1, le=500)],
+    filter_: str = "",
+    lit: Branch | None = None,
+    areas: GroupedBy | None = None,
+) -> AllocatorStateAnswer:
+    """A page of the segments at a moment: the largest first, or by address, or those with the most free first.
+
+    With ``lit`` the blocks say which of them are in that branch of a tree table,
+    with ``areas`` in which group they are.
+    """
+    grouped = areas_of(snapshot, device, filter_, areas) if areas else None
+    highlighted = None if lit is None else lit_rows(snapshot, lit, device_of(snapshot, device, filter_))
+    codes = (grouped.areas, grouped.codes) if grouped else None
     return allocator_state.allocator_state(
-        snapshot,
-        p.device,
-        p.moment,
-        p.order,
-        p.offset,
-        p.limit,
-        p.filter,
-        lit_of(snapshot, p),
-        (areas.areas, areas.codes) if areas else None,
+        snapshot, device, moment, order, offset, limit, filter_, highlighted, codes
     )

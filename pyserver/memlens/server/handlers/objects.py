@@ -9,12 +9,7 @@ from memlens.errors import BadRequestError
 from memlens.server.heap_lines import HeapLines
 from memlens.server.language import spoken
 from memlens.server.protocol.libraries import DeclaredType
-from memlens.server.protocol.objects import (
-    HeapAtParams,
-    HeapAtResult,
-    ObjectSourceParams,
-    ObjectSourceResult,
-)
+from memlens.server.protocol.objects import HeapAtParams, HeapAtResult, ObjectSourceParams, ObjectSourceResult
 from memlens.server.protocol.sources import Document
 from memlens.server.sessions.registry import Registry
 from memlens.server.settings import Configuration

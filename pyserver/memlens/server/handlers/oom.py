@@ -1,6 +1,6 @@
 """The requests about out-of-memory events."""
 
-from memlens.server.protocol.oom import MarksParams, OomParams
+from memlens.server.protocol.base import Count
 from memlens.server.questions import question
 from memlens.store.snapshot import Snapshot
 from memlens.texts import phrase
@@ -9,10 +9,12 @@ from memlens.views.trace.oom.answers import MarksAnswer, OomAnswer
 
 
 @question("memlens/marks")
-def _marks(snapshot: Snapshot, _p: MarksParams) -> MarksAnswer:
+def _marks(snapshot: Snapshot) -> MarksAnswer:
+    """The marks of all devices."""
     return oom.marks(snapshot)
 
 
 @question("memlens/oom", name=phrase("the explanation of an out-of-memory event"))
-def _oom(snapshot: Snapshot, p: OomParams) -> OomAnswer:
-    return oom.oom(snapshot, p.device, p.event)
+def _oom(snapshot: Snapshot, *, device: int, event: Count) -> OomAnswer:
+    """An out-of-memory event by its number among its device's events, as a mark has it."""
+    return oom.oom(snapshot, device, event)

@@ -7,9 +7,12 @@ from msgspec import Meta, Struct
 Count = Annotated[int, Meta(ge=0)]
 Line = Annotated[int, Meta(ge=0, le=2**31 - 1)]
 """The number of a line, counted from 1; 0 for none."""
+Page = Annotated[int, Meta(ge=1, le=1000)]
+"""The most rows of an answer."""
 Pixels = Annotated[int, Meta(ge=1, le=65_535)]
 """A picture's side: its columns and rows are numbered by 16 bits."""
 
+Filter = Annotated[str, Meta(max_length=4096)]
 Text = Annotated[str, Meta(max_length=1000)]
 """The text of a search."""
 

@@ -5,17 +5,12 @@ from typing import Annotated, Literal
 from msgspec import Meta, Struct
 
 from memlens.model.attribution import Attribution
-from memlens.server.protocol.base import Count, Pixels, Text
+from memlens.server.protocol.base import Count, Filter, Page, Pixels, Text
 from memlens.server.protocol.flame import FlamePart
 from memlens.views.compare.alignment import Alignment
 from memlens.views.compare.difference import DifferenceScale, DifferenceWidth
 from memlens.views.compare.heap_paths import GrownPath
-from memlens.views.compare.heaps import (
-    ComparedOrder,
-    GrowingHolder,
-    HeapMatch,
-    HeapSide,
-)
+from memlens.views.compare.heaps import ComparedOrder, GrowingHolder, HeapMatch, HeapSide
 from memlens.views.compare.rows import CompareBy, CompareOrder, Measure
 from memlens.views.flame.calltree import FlameOptions
 from memlens.views.flame.tables import FlameSides
@@ -43,7 +38,7 @@ class CompareParams(Struct, frozen=True, kw_only=True):
     order: CompareOrder = "difference"
     reverse: bool = False
     offset: Count = 0
-    limit: Annotated[int, Meta(ge=1, le=1000)] = 200
+    limit: Page = 200
 
 
 class CompareSqlParams(Struct, frozen=True, kw_only=True):
@@ -147,7 +142,7 @@ class OfComparedTree(Struct, frozen=True, kw_only=True):
 
 
 class CompareFlameParams(FlamePart, frozen=True, kw_only=True):
-    """A part of a difference flame graph; see :class:`FlameParams`."""
+    """A part of a difference flame graph; see ``memlens/flame``."""
 
     snapshot: str
     other: str
@@ -155,7 +150,7 @@ class CompareFlameParams(FlamePart, frozen=True, kw_only=True):
 
 
 class CompareFlameSvgParams(OfComparedTree, frozen=True, kw_only=True):
-    """A part of a difference flame graph as a picture to save; see :class:`FlameSvgParams`."""
+    """A part of a difference flame graph as a picture to save; see ``memlens/flameSvg``."""
 
     x0: float
     x1: float
@@ -182,7 +177,7 @@ class CompareFlameChildrenParams(OfComparedTree, frozen=True, kw_only=True):
 
     node: Count
     offset: Count
-    limit: Annotated[int, Meta(ge=1, le=1000)]
+    limit: Page
 
 
 class CompareFlameSearchParams(OfComparedTree, frozen=True, kw_only=True):
@@ -197,7 +192,7 @@ class OfComparedHeaps(Struct, frozen=True, kw_only=True):
     snapshot: str
     other: str
     other_first: bool
-    filter: Annotated[str, Meta(max_length=4096)]
+    filter: Filter
 
 
 class CompareHeapsParams(OfComparedHeaps, frozen=True, kw_only=True):
@@ -224,7 +219,7 @@ class CompareHeapTypesParams(OfComparedHeaps, frozen=True, kw_only=True):
     order: ComparedOrder
     reverse: bool
     offset: Count
-    limit: Annotated[int, Meta(ge=1, le=1000)]
+    limit: Page
 
 
 class CompareHeapObjectsParams(OfComparedHeaps, frozen=True, kw_only=True):
@@ -232,7 +227,7 @@ class CompareHeapObjectsParams(OfComparedHeaps, frozen=True, kw_only=True):
 
     type: Annotated[str, Meta(max_length=65_536)]
     offset: Count
-    limit: Annotated[int, Meta(ge=1, le=1000)]
+    limit: Page
 
 
 class CompareHeapFindingsParams(Struct, frozen=True, kw_only=True):
@@ -251,9 +246,9 @@ class HeapSeriesParams(Struct, frozen=True, kw_only=True):
 
     snapshot: str
     dumps: Annotated[list[str], Meta(min_length=2, max_length=64)]
-    filter: Annotated[str, Meta(max_length=4096)]
+    filter: Filter
     search: Text
-    limit: Annotated[int, Meta(ge=1, le=1000)]
+    limit: Page
 
 
 class SeriesSqlParams(Struct, frozen=True, kw_only=True):

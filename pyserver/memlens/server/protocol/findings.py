@@ -5,24 +5,7 @@ libraries, a trace of millions of events takes about a second. Those of a large 
 own when one of them is asked for the first time.
 """
 
-from typing import Annotated
-
-from msgspec import Meta, Struct
-
-
-class HeadlineParams(Struct, frozen=True):
-    """The headline of a trace is about one device; None means the one to show first. Profiles have none."""
-
-    snapshot: str
-    device: int | None = None
-
-
-class FindingsParams(Struct, frozen=True):
-    """Likewise. At most ``limit`` findings, the most important first."""
-
-    snapshot: str
-    device: int | None = None
-    limit: Annotated[int, Meta(ge=1, le=100)] = 20
+from msgspec import Struct
 
 
 class FindingsStateParams(Struct, frozen=True):

@@ -93,8 +93,6 @@ class SourcesChangedParams(Struct, frozen=True):
     """Server to client: paths of snapshots now mean other local files than before."""
 
 
-CLIENT_REQUESTS: Requests = {
-    "memlens/findFiles": (FindFilesParams, FindFilesResult),
-}
+CLIENT_REQUESTS: Requests = {"memlens/findFiles": (FindFilesParams, FindFilesResult)}
 
 NOTIFICATIONS: dict[str, type[Struct]] = {"memlens/sourcesChanged": SourcesChangedParams}
