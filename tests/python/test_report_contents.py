@@ -55,7 +55,7 @@ def test_contents_are_left_out_unless_asked_for(opened: Callable[[Path], Snapsho
     def shown(*, values: bool) -> list[str]:
         page = snapshot.ask(lambda asked: report(asked, values=values))
         lines = snapshot.ask(lambda asked: "\n".join(markdown(summary(asked, values=values))))
-        return [html.unescape(page), re.sub(r"\\(.)", r"\1", lines)]
+        return [html.unescape(page), re.sub(r"\\(.)|`", r"\1", lines)]
 
     for words in shown(values=False):
         assert "copies of others" in words
