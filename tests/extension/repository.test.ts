@@ -105,8 +105,15 @@ test('actions are pinned by their commits, each with its whole version', () => {
   for (const line of lines) assert.match(line, /uses: [\w./-]+@[0-9a-f]{40} # .*v\d+\.\d+\.\d+$/);
 });
 
-test('Node.js is pinned by its whole version, and containers by their content', () => {
+test('Node.js and Python are pinned by their whole versions, and containers by their content', () => {
   const text = WORKFLOWS.map(read).join('\n');
+  const pythons = [...text.matchAll(/python-version: (?:'\$\{\{ matrix\.(\w+) \}\}'|([^,\s}]+))/g)];
+  assert.equal(pythons.length, text.match(/actions\/setup-python@/g)?.length);
+  const listed = [...text.matchAll(/^ +python: \[(.+)\]$/gm)].flatMap((found) => found[1]?.split(', ') ?? []);
+  for (const line of ['3.11', '3.12', '3.13', '3.14'])
+    assert.equal(listed.filter((version) => version.startsWith(`${line}.`)).length, 1);
+  for (const version of [...pythons.flatMap((found) => (found[1] === 'python' ? [] : [found[2]])), ...listed])
+    assert.match(version ?? '', /^3\.\d+\.\d+$/);
   const versions = [...text.matchAll(/node-version: ([^,\s}]+)/g)].map((found) => found[1] ?? '');
   assert.ok(versions.length >= 8);
   assert.match(versions[0] ?? '', /^\d+\.\d+\.\d+$/);
