@@ -10,8 +10,9 @@ from tests.python.conftest import ROOT
 
 import memlens
 from memlens.packs import registry
-from memlens.server import handlers, protocol
+from memlens.server import handlers, protocol, tools
 from memlens.server.app import create_server
+from memlens.server.tools.table import MODULES
 from memlens.server.wire import REQUESTS
 from memlens.views.findings import table
 
@@ -27,7 +28,7 @@ def sources(*folders: str) -> str:
     return "\n".join(path.read_text("utf-8") for path in paths)
 
 
-def test_every_module_of_questions_is_imported_when_the_server_starts() -> None:
+def test_every_module_of_questions_and_tools_is_imported_when_the_server_starts() -> None:
     folder = Path(handlers.__path__[0])
     program = "import sys, memlens.server.app; print(*sys.modules)"
     loaded = subprocess.run(
@@ -37,6 +38,12 @@ def test_every_module_of_questions_is_imported_when_the_server_starts() -> None:
     assert {name.removeprefix(prefix) for name in loaded if name.startswith(prefix)} == {
         path.stem for path in folder.glob("*.py") if path.stem != "__init__"
     }
+    declaring = [
+        path.stem
+        for path in Path(tools.__path__[0]).glob("*.py")
+        if re.search(r"^ *@tool\(", path.read_text("utf-8"), re.MULTILINE)
+    ]
+    assert {f"{tools.__name__}.{name}" for name in declaring} == {each.__name__ for each in MODULES}
 
 
 def test_every_message_is_used_and_declared() -> None:

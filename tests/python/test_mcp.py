@@ -26,7 +26,7 @@ from memlens.packs.pytorch.tests.test_replay import ran_out
 from memlens.server.manifest import main as write_manifest
 from memlens.server.manifest import tools as contributed
 from memlens.server.mcp import MOST_KEPT
-from memlens.server.tools.answers import SQL_SECONDS
+from memlens.server.tools.queries import SQL_SECONDS
 from memlens.server.tools.reading import MOST_CHARACTERS
 from memlens.server.tools.table import TOOLS
 

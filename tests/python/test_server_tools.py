@@ -12,7 +12,7 @@ from tests.python.server_harness import open_view, problem_of, write_snapshot
 from memlens.server.protocol.settings import Settings
 from memlens.server.sessions.registry import Registry
 from memlens.server.settings import Configuration
-from memlens.server.tools import answers
+from memlens.server.tools import answers, queries
 from memlens.server.tools.session import Answer, Session
 from memlens.sources.finder import Finder
 
@@ -110,14 +110,14 @@ def test_the_last_files_stay_open(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_a_query_that_takes_too_long_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = write_snapshot(tmp_path / "a.pickle")
-    monkeypatch.setattr(answers, "SQL_SECONDS", 0.2)
+    monkeypatch.setattr(queries, "SQL_SECONDS", 0.2)
 
     async def run() -> None:
         _, session = session_of(tmp_path, 0)
         found = await called(session, "memlens_sql", path=str(path), query=ENDLESS)
         assert found.is_error
         assert "seconds and was ended" in found.text
-        monkeypatch.setattr(answers, "SQL_SECONDS", 60.0)
+        monkeypatch.setattr(queries, "SQL_SECONDS", 60.0)
         assert not (await called(session, "memlens_sql", path=str(path), query="SELECT 1")).is_error
         await session.close()
 

@@ -7,13 +7,14 @@ from msgspec.structs import asdict
 
 from memlens.errors import BadRequestError
 from memlens.model.info import GraphInfo, ProfileInfo, TimelineInfo
+from memlens.packs import registry as packs
 from memlens.server.sessions.opened import OpenSnapshot
 from memlens.server.tools import tops
+from memlens.server.tools.declared import tool
 from memlens.server.tools.parameters import (
     CallsArguments,
     ObjectArguments,
     PathsArguments,
-    SqlArguments,
     StackArguments,
     StepsArguments,
     SummaryArguments,
@@ -23,20 +24,18 @@ from memlens.server.tools.parameters import (
 )
 from memlens.server.tools.reading import readable
 from memlens.server.tools.summaries import summary_of, waste_of
-from memlens.store.models import graph_of, heap_dump_of
+from memlens.store.models import graph_of
 from memlens.store.snapshot import Snapshot
 from memlens.texts import phrase
 from memlens.units import object_id
 from memlens.views.heap.listing.lists import fitting
 from memlens.views.heap.listing.one_object import describe
 from memlens.views.heap.listing.thread_stacks import thread_with_stack
-from memlens.views.heap.objects.plain_names import WITHOUT_CONTENTS
 from memlens.views.heap.objects.rows import number_of
 from memlens.views.heap.paths.least_cut import is_asked, least_cut
 from memlens.views.heap.paths.merged import largest_branches
 from memlens.views.heap.paths.to_object import paths as paths_to
 from memlens.views.lines.stack import stack_frames, totals
-from memlens.views.sql.schema import schema_of
 from memlens.views.trace.details import details
 from memlens.views.trace.steps.whole import steps_and_growth
 from memlens.views.trace.what_if import what_if
@@ -44,10 +43,16 @@ from memlens.views.trace.what_if import what_if
 _MOST_VARIABLES = 5
 """Of a frame."""
 
-SQL_SECONDS = 60.0
-"""A model's query is ended after so long; a person can cancel one."""
 
-
+@tool(
+    "memlens_summary",
+    "Summary of a memory snapshot",
+    "Begin here. Says what fills a memory snapshot and by whose lines (or why memory ran out), the findings with "
+    "their bytes and lines, what the file can't say, and the figures of its devices, values or heap. Reads "
+    f"{', '.join(each.text for each in packs.profiles())} and heap dumps ("
+    f"{', '.join(packs.heap_worlds())}). `see` of a finding is the question that shows its evidence. Large "
+    "files take up to minutes the first time.",
+)
 async def summary(opened: OpenSnapshot, arguments: SummaryArguments) -> Any:
     """The figures of a file, its headline and its findings, and what it can't say; or what a part of it wastes."""
     device, values, of = given(arguments.device), arguments.values, arguments.of
@@ -56,11 +61,37 @@ async def summary(opened: OpenSnapshot, arguments: SummaryArguments) -> Any:
     return await opened.ask_aside(lambda snapshot: summary_of(snapshot, device, values=values))
 
 
+@tool(
+    "memlens_top",
+    "Largest by line, function, type …",
+    "What holds the most memory in a snapshot, grouped by source line, function, file, module, category, size, "
+    "stack, or for heap dumps by type, package, thread or single object; with a filter, at the peak, the end or "
+    "any moment. Rows of one grouping don't overlap and add up to the whole, unless `inclusive`; retained bytes of "
+    "heap dumps overlap.",
+)
 async def top(opened: OpenSnapshot, arguments: TopArguments) -> Any:
     """What there is most of."""
     return await opened.ask_aside(lambda snapshot: tops.top(snapshot, arguments))
 
 
+@tool(
+    "memlens_calls",
+    "Callers and callees",
+    "What calls a function or a source line of a trace or a profile, or what it calls, with the bytes that were "
+    "allocated that way; several levels at once. Bytes of the rows and `ends_bytes` add up to the place's own.",
+)
+async def calls(opened: OpenSnapshot, arguments: CallsArguments) -> Any:
+    """What calls a function or a line, or what it calls."""
+    return await opened.ask_aside(lambda snapshot: tops.calls(snapshot, arguments))
+
+
+@tool(
+    "memlens_stack",
+    "An allocation and its stack",
+    "The call stack of one allocation of a trace, innermost frame first, with its size and lifetime, where "
+    "it was freed and what else has the same stack; the frames of a stack of any snapshot by its number; or a "
+    "thread of a heap dump, with what the variables of each frame retain.",
+)
 async def stack(opened: OpenSnapshot, arguments: StackArguments) -> Any:
     """An allocation with its stack, the frames of a stack, or a thread of a heap dump with its variables."""
     allocation, number, thread = (
@@ -89,6 +120,12 @@ async def stack(opened: OpenSnapshot, arguments: StackArguments) -> Any:
     return await opened.ask_aside(question)
 
 
+@tool(
+    "memlens_steps",
+    "Steps of a run, and what grows",
+    "Traces only: the steps of a training run with the peak of each and what it keeps, and the source "
+    "lines whose live bytes grow from step to step, which is how a leak looks.",
+)
 async def steps(opened: OpenSnapshot, arguments: StepsArguments) -> Any:
     """A run's steps, and the lines that grow."""
     device = given(arguments.device)
@@ -99,6 +136,14 @@ async def steps(opened: OpenSnapshot, arguments: StepsArguments) -> Any:
     )
 
 
+@tool(
+    "memlens_what_if",
+    "What would have helped",
+    "Traces only: replays the allocator with other settings, without some allocations or on a smaller device. "
+    "`calibration` says how exactly the replay reproduces the trace; with a `reason` nothing else is known. "
+    "Each row has what was live and reserved at the peak, and the first request that fails; the first row is what "
+    "was recorded.",
+)
 async def replayed(opened: OpenSnapshot, arguments: WhatIfArguments) -> Any:
     """What other settings of a trace's allocator, or fewer allocations, come to."""
     return readable(
@@ -128,6 +173,12 @@ def chosen_number(snapshot: Snapshot, arguments: ObjectArguments | PathsArgument
     return number_of(snapshot, own_id)
 
 
+@tool(
+    "memlens_object",
+    "An object of a heap dump",
+    "One object of a heap dump: its type, shallow and retained bytes, fields, what it refers to and what refers "
+    "to it, what it dominates, and where it is defined or was allocated.",
+)
 async def heap_object(opened: OpenSnapshot, arguments: ObjectArguments) -> Any:
     """An object, what it refers to and what refers to it."""
 
@@ -137,6 +188,12 @@ async def heap_object(opened: OpenSnapshot, arguments: ObjectArguments) -> Any:
     return readable(await opened.ask_aside(question), values=arguments.values)
 
 
+@tool(
+    "memlens_paths",
+    "Why objects are alive",
+    "Why objects of a heap dump are alive: the shortest chains of named references from a root to one object, with "
+    "what cutting each reference would free; or with a filter the paths to many objects, merged into a tree.",
+)
 async def paths(opened: OpenSnapshot, arguments: PathsArguments) -> Any:
     """Why an object is alive, or all that fit a filter."""
 
@@ -156,33 +213,3 @@ async def paths(opened: OpenSnapshot, arguments: PathsArguments) -> Any:
         }
 
     return readable(await opened.ask_aside(question), values=arguments.values)
-
-
-async def sql(opened: OpenSnapshot, arguments: SqlArguments) -> Any:
-    """Rows of a query, or what a query may name."""
-    if not arguments.query.strip():
-        found = await opened.ask_aside(schema_of)
-        return {
-            "tables": [
-                {
-                    "name": f"{table.name}({', '.join(table.arguments)})" if table.arguments else table.name,
-                    "about": table.description,
-                    "columns": ", ".join(
-                        f"{column.name} {column.type}"
-                        + (f" ({column.description})" if column.description else "")
-                        for column in table.columns
-                    ),
-                }
-                for table in found.tables
-            ],
-            "examples": [f"-- {example.title}\n{example.query}" for example in found.examples],
-        }
-    hides = heap_dump_of(opened.info) is not None and not arguments.values
-    query = WITHOUT_CONTENTS + arguments.query if hides else arguments.query
-    answer = readable(await opened.query(query, 0, arguments.limit, None, most_s=SQL_SECONDS))
-    return {**answer, "contents": "NULL: what objects contain is left out"} if hides else answer
-
-
-async def calls(opened: OpenSnapshot, arguments: CallsArguments) -> Any:
-    """What calls a function or a line, or what it calls."""
-    return await opened.ask_aside(lambda snapshot: tops.calls(snapshot, arguments))

@@ -19,6 +19,7 @@ from memlens.server.sessions.comparisons import Comparisons
 from memlens.server.sessions.heap_comparisons import HeapComparisons
 from memlens.server.sessions.opened import OpenSnapshot
 from memlens.server.sessions.registry import Registry
+from memlens.server.tools.declared import tool
 from memlens.server.tools.moments import refuse_moments, set_of, when
 from memlens.server.tools.parameters import CompareArguments, OfSet, SeriesArguments, attribution_of, given
 from memlens.server.tools.reading import readable
@@ -52,6 +53,13 @@ class SeveralFiles:
         self._comparisons = Comparisons(registry)
         self._heaps = HeapComparisons(registry)
 
+    @tool(
+        "memlens_compare",
+        "Difference of two snapshots",
+        "What differs between two snapshots of the same kind, the largest difference first: by line, function, file "
+        "or stack, and for heap dumps by type, with the objects that hold what is new and the paths that grew, or by "
+        "finding. Lines that moved are paired.",
+    )
     async def compare(self, before: OpenSnapshot, after: OpenSnapshot, arguments: CompareArguments) -> Any:
         """The differences between two files, the largest first."""
         check_comparable(before.info, after.info)
@@ -95,6 +103,12 @@ class SeveralFiles:
         value = chosen[0].value
         return head | moments | (readable(answer) if value is None else in_unit(answer, value))
 
+    @tool(
+        "memlens_series",
+        "Growth over several snapshots",
+        "What grew over several snapshots of the same kind, the earliest first: the bytes of each line, function or "
+        "file, or of each type of heap dumps, in every one of them. What never shrinks and has grown most comes first.",
+    )
     async def series(self, opened: Sequence[OpenSnapshot], arguments: SeriesArguments) -> Any:
         """What grew from the first of several files to the last."""
         check_comparable(*(each.info for each in opened))

@@ -2,7 +2,6 @@
 
 import logging
 import uuid
-from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
 from typing import Any, NamedTuple
 
@@ -14,7 +13,6 @@ from memlens.project import bug_advice
 from memlens.server.sessions.children import ProgressListener
 from memlens.server.sessions.opened import OpenSnapshot
 from memlens.server.sessions.registry import Registry
-from memlens.server.tools import answers
 from memlens.server.tools.comparing import SeveralFiles
 from memlens.server.tools.parameters import CallsArguments, CompareArguments, SeriesArguments, given
 from memlens.server.tools.permissions import Permissions
@@ -28,18 +26,6 @@ from memlens.views.heap.filters.filters import files_in, without_contents
 from memlens.views.heap.objects.same_objects import file_named
 
 logger = logging.getLogger(__name__)
-
-_OF_A_FILE: dict[str, Callable[[OpenSnapshot, Any], Awaitable[Any]]] = {
-    "memlens_summary": answers.summary,
-    "memlens_top": answers.top,
-    "memlens_stack": answers.stack,
-    "memlens_calls": answers.calls,
-    "memlens_steps": answers.steps,
-    "memlens_what_if": answers.replayed,
-    "memlens_object": answers.heap_object,
-    "memlens_paths": answers.paths,
-    "memlens_sql": answers.sql,
-}
 
 
 class Answer(NamedTuple):
@@ -125,7 +111,7 @@ class Session:
                 return await self._several.series(every, _seen(asked, every[0]))
             own = await opened(_named(given(asked.path), "path"))
             await named_in_filters(own, asked)
-            return await _OF_A_FILE[name](own, _seen(asked, own))
+            return await TOOLS[name].answer(own, _seen(asked, own))
 
     async def _put_back(self, opened: OpenSnapshot, view: str) -> None:
         """Close a file after a call, or keep it open in place of the one that wasn't asked about for longest."""
