@@ -108,7 +108,7 @@ def folded(snapshot: Snapshot, form: Form = DOMINATORS) -> Iterator[str]:
     nodes = np.flatnonzero(stored.shallow).astype(np.uint32)
     numbers = np.arange(len(stored.parent), dtype=np.uint32)
     most = max(_LEAST_GROUPS, _GROUPS_OF_GROUP * len(numbers))
-    whole = paths(stored.parent, numbers, nodes, names, most, _note_of_cut)
+    whole = paths(stored.parent, numbers, nodes, names, snapshot.info.file_bytes, most, _note_of_cut)
     for node, path in zip(nodes.tolist(), whole, strict=True):
         yield f"{';'.join(filter(None, (names[0], path)))} {int(stored.shallow[node])}"
 

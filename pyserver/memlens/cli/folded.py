@@ -1,7 +1,7 @@
 """Folded stacks: the paths to the nodes of a tree, a line each, within the bound of :mod:`memlens.model.expansion`.
 
-All names together have a bound as well, beyond which the longest are cut: a name may have a thousand letters, and be in
-a million paths.
+All names together have a bound as well, which follows from the file's bytes and beyond which the longest are cut: a
+name may have a thousand letters, and be in a million paths, each of which a file has in a byte.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -17,9 +17,11 @@ from memlens.store.manifest import InconsistentError
 from memlens.units import shortened
 
 _NAMES_AT_ONCE = 1 << 16
-_LEAST_CHARACTERS = 10 << 20
-_CHARACTERS_OF_NODE = 32
-"""How many characters all paths have at most, together: half as many again as those of the largest recordings."""
+_LEAST_CHARACTERS = 6 << 20
+_CHARACTERS_OF_BYTE = 8
+"""How many characters all paths have at most, together, by the bytes of the file, which may be compressed."""
+_LEAST_OF_NODES, _CHARACTERS_OF_NODE = 10 << 20, 32
+"""The same by the nodes of the tree: half as many again as those of the largest recordings."""
 
 
 def paths(
@@ -27,14 +29,16 @@ def paths(
     names: U32,
     nodes: U32,
     texts: Mapping[int, str],
+    file_bytes: int,
     most: int | None = None,
     note: Callable[[Levels], None] = note_of_cut,
 ) -> Iterator[str]:
     """Yield the names down to each of some nodes, joined by semicolons, without the root's.
 
-    ``names`` are the numbers of the nodes' names in ``texts``, and ``most`` how many of them all paths have, by default
-    as many as stacks have; ``note`` prints that some lack names. What is cut is reported on stderr, and the paths that
-    lack their first names begin with ``(stack cut off)``. Raises :class:`InconsistentError` for a damaged tree.
+    ``names`` are the numbers of the nodes' names in ``texts``, ``file_bytes`` is the size of the tree's file or files,
+    and ``most`` how many names all paths have, by default as many as stacks have; ``note`` prints that some lack names.
+    What is cut is reported on stderr, and the paths that lack their first names begin with ``(stack cut off)``. Raises
+    :class:`InconsistentError` for a damaged tree.
     """
     levels = levels_of(parents, nodes, most)
     if levels is None:
@@ -50,7 +54,10 @@ def paths(
         texts,
         distinct[counts > 0],
         counts[counts > 0],
-        _LEAST_CHARACTERS + _CHARACTERS_OF_NODE * len(parents),
+        min(
+            _LEAST_CHARACTERS + _CHARACTERS_OF_BYTE * file_bytes,
+            _LEAST_OF_NODES + _CHARACTERS_OF_NODE * len(parents),
+        ),
     )
     for part in _parts(kept):
         sequence, starts = _unrolled(parents, names, nodes[part], kept[part])

@@ -125,7 +125,9 @@ def run(options: argparse.Namespace) -> int:
             whole = dominators.folded if options.folded else dominators.text
             return list(whole(snapshot, form))
         tree = flame_tree(snapshot, options)
-        return list(folded(tree) if options.folded else text_tree(tree, options))
+        if options.folded:
+            return list(folded(tree, snapshot.info.file_bytes))
+        return list(text_tree(tree, options))
 
     _print(ask(options, lines))
     return 0
@@ -164,32 +166,33 @@ def _print(lines: Iterable[str]) -> None:
 
 
 def _run_difference(options: argparse.Namespace) -> int:
-    tree = difference_tree(options)
+    tree, file_bytes = difference_tree(options)
     if options.json:
         json_line(with_attribution(options, largest_functions(tree, attribution_of(options))))
     else:
-        _print(folded(tree) if options.folded else text_tree(tree, options))
+        _print(folded(tree, file_bytes) if options.folded else text_tree(tree, options))
     return 0
 
 
-def difference_tree(options: argparse.Namespace) -> CallTree:
-    """Return the tree of ``options.file`` and ``options.diff``, which is the "after" side."""
+def difference_tree(options: argparse.Namespace) -> tuple[CallTree, int]:
+    """Return the tree of ``options.file`` and ``options.diff``, which is the "after" side, and the files' bytes."""
 
-    def side(path: Path) -> Side:
-        def made(snapshot: Snapshot) -> Side:
+    def side(path: Path) -> tuple[Side, int]:
+        def made(snapshot: Snapshot) -> tuple[Side, int]:
             of, value = selected_set(snapshot, options)
             if value == "count":
                 raise UsageError(
                     phrase("Two traces can be compared only in bytes"),
                     advice=phrase("Use --value live, total or leaked."),
                 )
-            return side_of(snapshot, of)
+            return side_of(snapshot, of), snapshot.info.file_bytes
 
         return ask(options, made, path)
 
-    before, after = side(options.file), side(options.diff)
+    (before, before_bytes), (after, after_bytes) = side(options.file), side(options.diff)
     pairing = Pairing(before.places, after.places)
-    return difference.tree_of(difference.join(before, after, pairing, "before"), _tree_options(options))
+    joined = difference.join(before, after, pairing, "before")
+    return difference.tree_of(joined, _tree_options(options)), before_bytes + after_bytes
 
 
 def _tree_options(options: argparse.Namespace) -> FlameOptions:
@@ -239,7 +242,7 @@ def largest_functions(tree: CallTree, attribution: Attribution) -> FlameFunction
     return functions(tree, "inclusive", 0, MOST_FUNCTIONS, attribution)
 
 
-def folded(tree: CallTree) -> Iterator[str]:
+def folded(tree: CallTree, file_bytes: int) -> Iterator[str]:
     """Yield a line for each stack: the names joined by semicolons, a space, and the stack's own value.
 
     The format is that of Brendan Gregg's ``stackcollapse`` scripts, with frames as py-spy writes them. For two files a
@@ -251,7 +254,8 @@ def folded(tree: CallTree) -> Iterator[str]:
     nodes = np.flatnonzero(ends.any(axis=0)).astype(np.uint32)
     nodes = nodes[nodes > 0]
     values = ends[:, nodes].T.tolist()
-    for path, amounts in zip(paths(tree.parents, tree.name, nodes, _FoldedNames(tree)), values, strict=True):
+    whole = paths(tree.parents, tree.name, nodes, _FoldedNames(tree), file_bytes)
+    for path, amounts in zip(whole, values, strict=True):
         yield f"{path} {' '.join(map(str, amounts))}"
 
 

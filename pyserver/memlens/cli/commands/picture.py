@@ -73,7 +73,7 @@ def _difference(options: argparse.Namespace) -> Svg:
     if options.of == "timeline":
         raise UsageError(phrase("Two snapshots are drawn as one flame graph: --diff is for --of flame"))
     title = f"Difference flame graph: {options.file.name} → {options.diff.name}"
-    return flame(difference_tree(options), title, scale="absolute")
+    return flame(difference_tree(options)[0], title, scale="absolute")
 
 
 def _picture(snapshot: Snapshot, options: argparse.Namespace) -> Svg:
