@@ -14,9 +14,9 @@ from memlens.cli import filter_page as page
 from memlens.cli import pages
 from memlens.cli.filter_page import options_with_filters
 from memlens.packs import registry
-from memlens.views.heap.filters.filters import ENTRIES as OBJECTS
-from memlens.views.heap.filters.filters import FIELDS as OBJECT_FIELDS
-from memlens.views.heap.filters.filters import OBJECTS as OBJECT_TERMS
+from memlens.views.heap.filters.terms import ENTRIES as OBJECTS
+from memlens.views.heap.filters.terms import FIELDS as OBJECT_FIELDS
+from memlens.views.heap.filters.terms import OBJECTS as OBJECT_TERMS
 from memlens.views.selection import filters
 from memlens.views.selection.filters import ENTRIES as ALLOCATIONS
 from memlens.views.selection.language import RULES

@@ -6,7 +6,7 @@ from textwrap import wrap
 from memlens.cli.command_line import FILTERS, commands
 from memlens.cli.options import HOLDER
 from memlens.model.info import Model
-from memlens.views.heap.filters import filters as of_objects
+from memlens.views.heap.filters import terms as of_objects
 from memlens.views.selection import filters as of_allocations
 from memlens.views.selection.language import RULES, UNITS, Entry
 

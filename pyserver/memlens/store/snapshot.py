@@ -10,7 +10,7 @@ import apsw
 import numpy.typing as npt
 
 from memlens.arrays import U32
-from memlens.errors import BadRequestError, MemlensError, reason
+from memlens.errors import BadRequestError, MemlensError, reason, stopped
 from memlens.kernels.base import mapped_faults
 from memlens.kernels.base.work import Work
 from memlens.model.inferred import Place
@@ -145,6 +145,16 @@ class Snapshot(Uncounted):
     def has_kept(self, key: Hashable) -> bool:
         """Whether something is kept for ``key``."""
         return self._kept.find(key, self) is not self
+
+    def go_on(self) -> None:
+        """Raise :class:`CancelledError` if the question that is being answered was stopped."""
+        if self.work.is_stopped:
+            raise stopped()
+
+    def report(self, done: float) -> None:
+        """The same, saying which part of the question's work is done."""
+        if not self.work.report(done):
+            raise stopped()
 
     def ask(self, question: Callable[["Snapshot"], T]) -> T:
         """Answer a question. Raises :class:`ArchiveError` if the archive fails one of its own checks.

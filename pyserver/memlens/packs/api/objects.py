@@ -84,6 +84,8 @@ class Objects(Struct, frozen=True, kw_only=True):
     """Matches types of the library's collections, and nothing that they consist of."""
     collection_package: str = ""
     """How the names of these types and of what they consist of begin."""
+    requests: frozenset[str] = frozenset()
+    """Types of servers whose objects are HTTP requests, which the reader names by method and address."""
     plain: frozenset[str] = frozenset()
     """Types of the language itself that its runtime has many objects of before a program begins."""
     timers: frozenset[str] = frozenset()

@@ -54,6 +54,20 @@ OBJECTS = Objects(
     collection_package="java.util.",
     thread_locals=re.compile(r"java\.lang\.ThreadLocal\$(?:ThreadLocalMap\$Entry|Values)"),
     classes=frozenset(("java.lang.Class",)),
+    requests=frozenset(
+        (
+            "org.apache.coyote.Request",
+            "org.apache.catalina.connector.Request",
+            "org.apache.catalina.connector.RequestFacade",
+            "org.eclipse.jetty.server.Request",
+            "org.eclipse.jetty.server.internal.HttpChannelState$ChannelRequest",
+            "org.mortbay.jetty.Request",
+            "io.undertow.server.HttpServerExchange",
+            "io.netty.handler.codec.http.DefaultHttpRequest",
+            "io.netty.handler.codec.http.DefaultFullHttpRequest",
+            "sun.net.httpserver.ExchangeImpl",
+        )
+    ),
     says_superclasses=True,
     named_references=("next", "key"),
     thread_values=Part(f"{_HERE}.thread_locals"),

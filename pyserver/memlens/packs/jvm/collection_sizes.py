@@ -5,7 +5,6 @@ from collections.abc import Iterable
 import numpy as np
 
 from memlens.arrays import Mask
-from memlens.errors import stopped
 from memlens.model.distinct import distinct
 from memlens.model.graph import VALUE_KINDS
 from memlens.packs.jvm.contents import (
@@ -134,8 +133,7 @@ def _of_kind(snapshot: Snapshot, kind: Kind, members: Numbers) -> Collections:
     # collections may share what is counted, however much that is
     last = reader.followed + _FOLLOWED_OF_OBJECT * len(snapshot.objects.type)
     for at in np.flatnonzero(unsaid).tolist():
-        if snapshot.work.is_stopped:
-            raise stopped()
+        snapshot.go_on()
         if reader.followed > last:
             break
         sizes[at], is_known[at] = count_of(snapshot, int(members[at])), True

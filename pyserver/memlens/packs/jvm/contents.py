@@ -12,7 +12,6 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from memlens.errors import stopped
 from memlens.store.models import graph_of
 from memlens.store.snapshot import Snapshot
 from memlens.views.heap.objects.contents import Content
@@ -397,6 +396,6 @@ def count_of(snapshot: Snapshot, number: int) -> int:
         return min(max(said, 0), graph_of(snapshot.info).objects)
     counted = 0
     for counted, _ in enumerate(contents, 1):
-        if not counted % _COUNTED_AT_ONCE and snapshot.work.is_stopped:
-            raise stopped()
+        if not counted % _COUNTED_AT_ONCE:
+            snapshot.go_on()
     return counted

@@ -10,7 +10,6 @@ import numpy as np
 from msgspec.structs import replace
 
 from memlens.arrays import I32, I64, U8, U32, U64, Mask
-from memlens.errors import stopped
 from memlens.kernels.trace.timeline import BEFORE_TRACE
 from memlens.model.timeline import ACTIONS
 from memlens.packs.pytorch.kernels.replay import Replay
@@ -231,8 +230,7 @@ class Trace:
         replay.shrink()
         event = 0
         while not replay.is_out_of_memory and event < len(requests.actions):
-            if self.snapshot.work.is_stopped:
-                raise stopped()
+            self.snapshot.go_on()
             event = replay.run(
                 event, requests.actions, requests.rows, requests.addresses, sizes, arenas, skipped,
                 requests.implicit_events, requests.implicit_rows,

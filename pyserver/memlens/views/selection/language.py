@@ -1,7 +1,7 @@
 """How filters are written, and how a term is described: for the page about filters, and for what views offer.
 
 The terms are declared in :mod:`memlens.views.selection.filters`, and those of objects in
-:mod:`memlens.views.heap.filters.filters`.
+:mod:`memlens.views.heap.filters.terms`.
 """
 
 from typing import NamedTuple

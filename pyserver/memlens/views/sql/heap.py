@@ -23,7 +23,7 @@ import apsw
 import numpy as np
 
 from memlens.arrays import Mask
-from memlens.errors import BadRequestError, stopped
+from memlens.errors import BadRequestError
 from memlens.model.graph import ENTRY, RETAINING, Strength
 from memlens.model.timeline import NEVER
 from memlens.store.manifest import InconsistentError
@@ -440,8 +440,7 @@ def _contents(snapshot: Snapshot, of: Any) -> Iterator[Row]:
         return
     contents = contents_of(snapshot, check_object(snapshot, _number(of))) or iter(())
     while part := list(islice(contents, MOST_ROWS)):
-        if snapshot.work.is_stopped:
-            raise stopped()
+        snapshot.go_on()
         numbers = sorted({each for row in part for each in (row.key, row.value) if each is not None})
         rows = {row.object: row for row in object_rows(snapshot, numbers)}
         for position, key, value in ((row.position, row.key, row.value) for row in part):

@@ -17,7 +17,6 @@ from memlens.texts import Text, phrase
 from memlens.units import format_bytes
 from memlens.views.heap.objects.halves import in_halves
 from memlens.views.heap.objects.hierarchy import extending
-from memlens.views.heap.objects.native_memory import native_columns
 from memlens.views.heap.objects.packages import packages_of
 from memlens.views.heap.objects.plain_names import plainly_named
 from memlens.views.heap.objects.reference_kinds import has_strength, named_by_code, string_types
@@ -91,27 +90,8 @@ def of_kind(snapshot: Snapshot, term: Term) -> Mask:
 # ---- objects -----------------------------------------------------------------------------------------------
 
 
-def retained(snapshot: Snapshot, term: Term) -> Mask:
-    """The objects that retain so much."""
-    return _sized(snapshot.objects.retained, term)
-
-
-def shallow(snapshot: Snapshot, term: Term) -> Mask:
+def sized(sizes: U64, term: Term) -> Mask:
     """The objects of such sizes."""
-    return _sized(snapshot.objects.shallow, term)
-
-
-def native(snapshot: Snapshot, term: Term) -> Mask:
-    """The objects that own so much outside of the heap."""
-    return _sized(native_columns(snapshot)[0], term)
-
-
-def native_retained(snapshot: Snapshot, term: Term) -> Mask:
-    """The objects that retain so much outside of the heap."""
-    return _sized(native_columns(snapshot)[1], term)
-
-
-def _sized(sizes: U64, term: Term) -> Mask:
     return compared(sizes.view(np.int64), term, sizes_in(term))
 
 

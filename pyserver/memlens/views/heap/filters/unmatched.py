@@ -5,7 +5,8 @@ from typing import assert_never
 
 from memlens.model.info import GraphInfo, ProfileInfo, TimelineInfo
 from memlens.store.snapshot import Snapshot
-from memlens.views.heap.filters.filters import TERMS, checked_terms, chosen
+from memlens.views.heap.filters.filters import checked_terms, chosen
+from memlens.views.heap.filters.terms import TERMS
 from memlens.views.selection.terms import Term
 from memlens.views.selection.unmatched import check_matches, unmatched
 

@@ -13,7 +13,7 @@ import numpy as np
 from msgspec import Struct
 
 from memlens.arrays import Mask
-from memlens.errors import BadRequestError, stopped
+from memlens.errors import BadRequestError
 from memlens.model.distinct import distinct
 from memlens.model.frames import USER
 from memlens.model.graph import NONE
@@ -25,7 +25,7 @@ from memlens.texts import phrase
 from memlens.views.answers import Frame
 from memlens.views.heap.filters import filters
 from memlens.views.heap.filters.threads import frames_named, threads_named
-from memlens.views.heap.objects.rows import MOST_NAME, Numbers, ObjectRow, object_rows, page
+from memlens.views.heap.objects.rows import MOST_NAME, Numbers, ObjectRow, object_rows, page, plain_type_names
 from memlens.views.heap.objects.thread_table import table
 from memlens.views.heap.retained.by_threads import freed_by_thread, retained_together
 from memlens.views.selection.columns import frame as frame_of
@@ -148,8 +148,7 @@ def _all_locals(snapshot: Snapshot, threads: Numbers) -> Numbers:
     having = threads[known.may_have_locals(snapshot, table(snapshot).object[threads])]
     held: list[tuple[int, int]] = []
     for thread in having.tolist():
-        if snapshot.work.is_stopped:
-            raise stopped()
+        snapshot.go_on()
         held += [(thread, value) for _, value in _locals(snapshot, thread)]
     rows = np.zeros(len(held), _HELD)
     rows["thread"], rows["object"] = np.array(held, np.int64).reshape(-1, 2).T
@@ -179,27 +178,16 @@ def thread_row(snapshot: Snapshot, thread: int) -> ThreadRow:
     )
 
 
-_REQUESTS = frozenset(
-    (
-        "org.apache.coyote.Request", "org.apache.catalina.connector.Request",
-        "org.apache.catalina.connector.RequestFacade",
-        "org.eclipse.jetty.server.Request", "org.eclipse.jetty.server.internal.HttpChannelState$ChannelRequest",
-        "org.mortbay.jetty.Request", "io.undertow.server.HttpServerExchange",
-        "io.netty.handler.codec.http.DefaultHttpRequest", "io.netty.handler.codec.http.DefaultFullHttpRequest",
-        "sun.net.httpserver.ExchangeImpl",
-    )
-)  # fmt: skip
-"""Classes of servers whose objects are HTTP requests; the reader has named them by method and address."""
+@kept
+def _are_requests(snapshot: Snapshot) -> Mask:
+    requests = registry.objects_of(snapshot.info.kind).requests
+    return np.array([name in requests for name in plain_type_names(snapshot)], np.bool_)
 
 
 def request_of(snapshot: Snapshot, objects: Numbers) -> str:
     """The name of the first of some objects that is an HTTP request."""
-    kinds = snapshot.keep(
-        "types of requests",
-        lambda: np.isin(snapshot.strings.texts(snapshot.types.name), sorted(_REQUESTS)),
-    )
     names = snapshot.objects.name[objects]
-    found = np.flatnonzero(kinds[snapshot.objects.type[objects]] & (names != 0))
+    found = np.flatnonzero(_are_requests(snapshot)[snapshot.objects.type[objects]] & (names != 0))
     return snapshot.strings.head(int(names[found[0]]), MOST_NAME) if len(found) else ""
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from memlens.errors import FileError, stopped
+from memlens.errors import FileError
 from memlens.formats.containers import ChangedFileError, Source, open_source
 from memlens.formats.packing import DamagedContainerError
 from memlens.store.manifest import SourceFile
@@ -83,8 +83,7 @@ class DumpReader:
         return self._stack.enter_context(open_source(path, Path(tempfile.gettempdir()), self._stop))
 
     def _stop(self, _stage: str = "", _fraction: float = 0.0) -> None:
-        if self._snapshot.work.is_stopped:
-            raise stopped()
+        self._snapshot.go_on()
 
     def _unpacked(self, source: Source, offset: int, size: int) -> bytes:
         if self._chunks is None or offset < self._at:

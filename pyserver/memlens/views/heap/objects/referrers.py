@@ -6,7 +6,6 @@ from typing import NamedTuple
 import numpy as np
 
 from memlens.arrays import Mask
-from memlens.errors import stopped
 from memlens.model.distinct import distinct
 from memlens.model.spans import spans
 from memlens.store.snapshot import Snapshot
@@ -71,7 +70,7 @@ def _is_place(snapshot: Snapshot, names: Numbers) -> Mask:
     found = np.zeros(len(different), np.bool_)
     for place, name in enumerate(different.tolist()):
         if not place % _OBJECTS_AT_ONCE:
-            _check(snapshot)
+            snapshot.go_on()
         found[place] = name >= 0 and snapshot.strings.head(name, _LONGEST_PLACE).isdecimal()
     is_place: Mask = found[np.searchsorted(different, names)]
     return is_place
@@ -84,22 +83,17 @@ def _references_to(snapshot: Snapshot, members: Numbers) -> tuple[Numbers, Numbe
     is_member[members] = True
     is_source = np.zeros(len(snapshot.objects.type), np.bool_)
     for first in range(0, len(members), _OBJECTS_AT_ONCE):
-        _check(snapshot)
+        snapshot.go_on()
         part = members[first : first + _OBJECTS_AT_ONCE].astype(np.int64)
         starts = stored.referrer_start[part].astype(np.int64)
         counts = stored.referrer_start[part + 1].astype(np.int64) - starts
         is_source[stored.referrer[spans(starts, counts)]] = True
     sources, found = np.flatnonzero(is_source), [(np.zeros(0, np.int64), np.zeros(0, np.int64))]
     for first in range(0, len(sources), _OBJECTS_AT_ONCE):
-        _check(snapshot)
+        snapshot.go_on()
         part = sources[first : first + _OBJECTS_AT_ONCE]
         at, of = references_of_all(snapshot, part)
         chosen = is_member[stored.target[at]]
         found.append((part[of[chosen]], at[chosen]))
     source, reference = (np.concatenate(column) for column in zip(*found, strict=True))
     return source, reference
-
-
-def _check(snapshot: Snapshot) -> None:
-    if snapshot.work.is_stopped:
-        raise stopped()

@@ -6,7 +6,6 @@ import numpy as np
 from msgspec import Struct
 
 from memlens.arrays import Mask
-from memlens.errors import stopped
 from memlens.kernels.graph.least_cut import least_cut as kernel
 from memlens.model.distinct import distinct
 from memlens.model.graph import ENTRY, RETAINING, Strength
@@ -84,8 +83,7 @@ def least_cut(snapshot: Snapshot, numbers: Numbers) -> LeastCutAnswer:
         stored.referrer_kind, followed(snapshot), objects.distance, holders(snapshot), sought.astype(np.uint32),
         holder, MOST_REFERENCES, _MOST_STEPS, len(objects.type), snapshot.work,
     )  # fmt: skip
-    if snapshot.work.is_stopped:
-        raise stopped()
+    snapshot.go_on()
     shown = None if holder == len(objects.type) else object_rows(snapshot, [holder])[0]
     if len(sought) > 1 and (shown is None or _is_of_the_runtime(snapshot, np.array([holder])).any()):
         return nothing

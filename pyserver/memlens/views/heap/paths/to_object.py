@@ -6,7 +6,6 @@ import numpy as np
 from msgspec import Struct
 
 from memlens.arrays import U8, U32
-from memlens.errors import stopped
 from memlens.kernels.graph.paths import PathSearch, WaySearch
 from memlens.model.graph import RETAINING, Strength
 from memlens.model.timeline import NEVER
@@ -129,8 +128,7 @@ def paths(
             if search.is_complete:
                 break
             parts += 1
-            if not snapshot.work.report(parts * _AT_ONCE / len(begins)):
-                raise stopped()
+            snapshot.report(parts * _AT_ONCE / len(begins))
             if soon and parts >= _AT_FIRST and found:
                 break
             continue
@@ -225,8 +223,7 @@ class _Ways:
             self._left -= 1
             if items is not None:
                 return [int(number) for number in np.asarray(items)]
-            if not self._snapshot.work.report(0.0):
-                raise stopped()
+            self._snapshot.report(0.0)
             if search.is_complete or self._left <= 0:
                 return []
 

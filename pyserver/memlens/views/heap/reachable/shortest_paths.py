@@ -5,14 +5,13 @@ Its figures are the bytes of everything below: unlike what a dominator retains, 
 
 import logging
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
 from memlens.arrays import U32, U64
-from memlens.errors import finished, stopped
+from memlens.errors import finished
 from memlens.kernels.graph import tree
 from memlens.kernels.graph.shortest import first_found, sum_below
 from memlens.model.timeline import NEVER
@@ -138,7 +137,7 @@ def _make(snapshot: Snapshot) -> ShortestPaths:
     columns, group = compact_tree(
         Dominated(by_object.begin, by_object.member), len(snapshot.types.name), snapshot.objects.type,
         snapshot.objects.shallow, by_object.total, snapshot.graph_names.root if has_root else None,
-        Room(Path(), sys.maxsize), by_object.unreached, lambda made: _goes_on(work.report, made / count),
+        Room(Path(), sys.maxsize), by_object.unreached, lambda made: snapshot.report(made / count),
     )  # fmt: skip
     return ShortestPaths(
         by_object.begin, by_object.member, by_object.total, group, columns["type"], columns["parent"],
@@ -169,16 +168,11 @@ def _by_object(snapshot: Snapshot) -> _ByObject:
         parent[sources[1:]], parent[unreached] = root, root
         reached, unreached = count, unreached[:0]
     sum_below(order[:reached], parent, objects.shallow, total)
-    _goes_on(work.report, 0.6)
+    snapshot.report(0.6)
     tree.descending(total, ordered)
-    _goes_on(work.report, 0.8)
+    snapshot.report(0.8)
     tree.grouped(parent, ordered, begin, member)
     return _ByObject(begin, member, total, unreached)
-
-
-def _goes_on(report: Callable[[float], bool], done: float) -> None:
-    if not report(done):
-        raise stopped()
 
 
 def _read(snapshot: Snapshot) -> ShortestPaths | None:

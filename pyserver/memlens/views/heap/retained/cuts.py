@@ -5,7 +5,6 @@ from collections.abc import Collection
 import numpy as np
 from msgspec import Struct
 
-from memlens.errors import stopped
 from memlens.kernels.graph.cuts import OtherHolders, freed_without
 from memlens.model.distinct import distinct
 from memlens.model.timeline import NEVER
@@ -172,8 +171,7 @@ def _freed_of(snapshot: Snapshot, sources: Numbers, target: int, most: int) -> F
     holds = _other_holders(snapshot).hold(
         target, stored.items(ReferenceColumns.referrer, part), without, most, snapshot.work
     )
-    if holds is None and snapshot.work.is_stopped:
-        raise stopped()
+    snapshot.go_on()
     if holds is None:
         return None
     # only dumps in which nothing unreachable counts as a holder know of memory outside of the heap
