@@ -44,6 +44,9 @@ def private_heap() -> bytes:
         heap.edge(window, "element", number, kept)
         heap.edge(kept, "property", "token", heap.node("string", SECRET, 4_000))
     heap.edge(window, "property", "listener", heap.node("closure", "onToken", 64))
+    entry = f"2 / part of key (Kept @3) -> value ({SECRET} @5) pair in WeakMap (table @7)"
+    heap.edge(root, "internal", entry, window)
+    heap.edge(window, "internal", entry, kept)
     return heap.data()
 
 
@@ -139,7 +142,7 @@ def test_keys_of_dictionaries_are_contents(client: McpClient, allowed: McpClient
         *(("memlens_sql", {"query": query}) for query in (
             "SELECT * FROM refs", "SELECT count(*) FROM refs WHERE name || key LIKE '%sk-%'",
             "SELECT * FROM objects AS o JOIN paths_to(o.object) LEFT JOIN referrers_of(o.object) AS r",
-            "SELECT * FROM referrers_by_type('list')",
+            "SELECT * FROM referrers_by_type('list')", "SELECT f.* FROM objects AS o JOIN fields_of(o.object) AS f",
         )),
     ]  # fmt: skip
     for name, arguments in calls:
@@ -165,6 +168,7 @@ def test_keys_of_v8_that_look_like_names_are_contents(client: McpClient, allowed
         *(("memlens_paths", {"filter": text}) for text in ("type:Session", "type:Object")),
         ("memlens_sql", {"query": "SELECT * FROM refs"}),
         ("memlens_sql", {"query": "SELECT * FROM objects AS o JOIN paths_to(o.object)"}),
+        ("memlens_sql", {"query": "SELECT f.* FROM objects AS o JOIN fields_of(o.object) AS f"}),
     ]
     shown = [
         "".join(
@@ -175,6 +179,28 @@ def test_keys_of_v8_that_look_like_names_are_contents(client: McpClient, allowed
     ]
     assert [[key in text for key in KEYS] for text in shown] == [[False] * len(KEYS), [True] * len(KEYS)]
     assert all(name in shown[0] for name in NAMES)
+
+
+def test_entries_of_a_weak_map_are_contents(client: McpClient) -> None:
+    """V8 names what leads to a value by the value's text."""
+    calls = [
+        *(("memlens_object", {"number": number}) for number in (0, 1)),
+        ("memlens_paths", {"number": 1}),
+        *(("memlens_sql", {"query": query}) for query in (
+            "SELECT * FROM refs WHERE kind = 'internal'", "SELECT * FROM roots",
+            "SELECT f.* FROM objects AS o JOIN fields_of(o.object) AS f",
+            "SELECT r.* FROM objects AS o JOIN referrers_of(o.object) AS r",
+        )),
+    ]  # fmt: skip
+    for name, arguments in calls:
+        shown = json.dumps(client.call(name, path="private.heapsnapshot", **arguments))
+        assert "4111" not in shown, (name, arguments)
+        assert "2 / part of key (@3) -> value (@5) pair in WeakMap (table @7)" in shown
+    guesses = [
+        client.call("memlens_top", path="private.heapsnapshot", by="object", filter=f"field:{text}")["rows"]
+        for text in ("4111", "4222")
+    ]
+    assert guesses == [[], []]
 
 
 @pytest.mark.parametrize("path", ["-", "https://127.0.0.1:9/x.pickle", "s3://bucket/x.pickle"])

@@ -194,8 +194,8 @@ def small(opened: Opened, tmp_path: Path) -> Snapshot:
         ("@3", OneObject(1)),
         ("@0x3", OneObject(1)),
         (
-            ".0 / part of key (Key @23) -> value (Value @25) pair in WeakMap (table @19)",
-            OneName("0 / part of key (Key @23) -> value (Value @25) pair in WeakMap (table @19)", None),
+            ".0 / part of key (@23) -> value (@25) pair in WeakMap (table @19)",
+            OneName("0 / part of key (@23) -> value (@25) pair in WeakMap (table @19)", None),
         ),
     ],
 )

@@ -33,7 +33,7 @@ from memlens.packs.v8.scopes import Unread, unread_variables
 from memlens.packs.v8.sections import NAMED_BY_INDEX
 from memlens.packs.v8.snapshot import Snapshot
 from memlens.packs.v8.source_maps import SourceMaps
-from memlens.packs.v8.texts import joined_texts
+from memlens.packs.v8.texts import joined_texts, without_entries
 from memlens.texts import phrase, plural
 from memlens.units import format_bytes, shortened
 
@@ -95,6 +95,9 @@ def graph_of(snapshot: Snapshot, maps: SourceMaps, *, is_redacted: bool = False)
         raise DamagedSnapshotError(
             phrase("Reference {number} is named by a string that the file doesn't have", number=wrong)
         )
+    tables = np.zeros(len(snapshot.texts), np.uint64)
+    kernel.weak_map_tables(snapshot.texts.utf8, snapshot.texts.end, tables)
+    snapshot.texts = without_entries(snapshot.texts, np.flatnonzero(tables))
     mark_keys(snapshot, is_redacted=is_redacted)
     with ThreadPoolExecutor(1) as pool:
         # walks through all references, in which other threads may run
@@ -106,7 +109,7 @@ def graph_of(snapshot: Snapshot, maps: SourceMaps, *, is_redacted: bool = False)
         )  # fmt: skip
         owned = walks.result()
     roots, root_kinds = _roots(snapshot)
-    _mark_uncounted(snapshot, owned)
+    _mark_uncounted(snapshot, owned, tables)
     texts = Interned(snapshot.texts)
     unread_rows = _unread(unread, places, texts)
     types, type_of = _types(snapshot, texts)
@@ -172,13 +175,11 @@ def _targets(snapshot: Snapshot, item: int) -> U32:
     return references.target[int(references.start[item]) : int(references.start[item + 1])]
 
 
-def _mark_uncounted(snapshot: Snapshot, owned: U8) -> None:
+def _mark_uncounted(snapshot: Snapshot, owned: U8, tables: U64) -> None:
     """Mark references that DevTools excludes from dominators, by kinds with numbers after the file's."""
-    references, texts = snapshot.references, snapshot.texts
-    table = np.zeros(len(texts), np.uint64)
-    kernel.weak_map_tables(texts.utf8, texts.end, table)
+    references = snapshot.references
     kernel.mark_uncounted(
-        references.start, references.target, references.kind, references.name, snapshot.objects.ids, table,
+        references.start, references.target, references.kind, references.name, snapshot.objects.ids, tables,
         owned, snapshot.root, len(snapshot.edge_types), snapshot.edge_type("shortcut"),
         snapshot.edge_type("internal"),
     )  # fmt: skip

@@ -1,8 +1,10 @@
 """The texts of V8's concatenated strings, which a file has only in the parts that they consist of."""
 
+import re
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from memlens.arrays import U32
 from memlens.formats.interned import Interned
@@ -20,6 +22,31 @@ UNKNOWN_PART = "(sliced string)"
 _MOST_BYTES, _MOST_BYTES_OF_OBJECT = 64 << 20, 32
 """How many bytes all texts may have, for each file and for each of its objects: an object takes more than that of a
 file. Strings that grow at their beginning would otherwise have a text of 1,024 characters for every step."""
+
+
+_ENTRY = re.compile(rb"part of key \(.* (?=@\d+\) -> )(.*?\) -> value \().* (?=@\d+\) pair)", re.DOTALL)
+
+
+def without_entries(texts: Texts, chosen: npt.NDArray[np.intp]) -> Texts:
+    """Shorten the ``chosen`` texts, which name entries of WeakMaps, to the ids of both ends.
+
+    V8 writes the key and the value as well, "N / part of key (Session @ID) -> value (a string's text @ID) pair in
+    WeakMap (table @ID)": what an object contains would be the name of a reference.
+    """
+    if not len(chosen):
+        return texts
+    ends, utf8 = texts.end.data, texts.utf8.data
+    pieces: list[bytes | memoryview] = []
+    less = np.zeros(len(texts), np.uint64)
+    done = 0
+    for number in chosen.tolist():
+        start, end = int(ends[number - 1]), int(ends[number])
+        short = _ENTRY.sub(rb"part of key (\1", bytes(utf8[start:end]))
+        pieces += (utf8[done:start], short)
+        less[number] = end - start - len(short)
+        done = end
+    pieces.append(utf8[done:])
+    return Texts(np.frombuffer(b"".join(pieces), np.uint8), texts.end - np.cumsum(less, dtype=np.uint64))
 
 
 class JoinedTexts(NamedTuple):

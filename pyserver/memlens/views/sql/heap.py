@@ -105,8 +105,9 @@ HEAP_FUNCTIONS: dict[str, HeapFunction] = {
     ),
     "fields_of": HeapFunction(
         ("of",),
-        ("position", "field", "content", "object", "type", "name", "retained_bytes"),
-        "The fields of an object: what each has, and if it refers to an object, which.",
+        ("position", "field", "key_name", "content", "object", "type", "name", "retained_bytes"),
+        "The fields of an object: what each has, and if it refers to an object, which. Of an object that is used "
+        "as a dictionary, entries have a `key_name` instead of a `field`.",
     ),
     "contents_of": HeapFunction(
         ("of",),
@@ -427,12 +428,14 @@ def _fields(snapshot: Snapshot, of: Any) -> Iterator[Row]:
     number, reader = check_object(snapshot, _number(of)), field_reader(snapshot)
     values, known = reader.values(number), reader.references(number)
     for position, (name, value) in enumerate(values.items()):
-        yield position, name, int(value) if isinstance(value, bool) else value, None, None, None, None
+        yield position, name, None, int(value) if isinstance(value, bool) else value, None, None, None, None
+    keys = reader.keys(number)
     rows = object_rows(snapshot, list(known.values()))
     for position, (name, row) in enumerate(zip(known, rows, strict=True), len(values)):
         kind, plain = _type(snapshot, row.object), plain_value(snapshot, row.object)
         content = (row.name or None) if plain is None else plain
-        yield position, name, content, row.object, kind, row.name, row.retained_bytes
+        field, key = (None, name) if name in keys else (name, None)
+        yield position, field, key, content, row.object, kind, row.name, row.retained_bytes
 
 
 def _contents(snapshot: Snapshot, of: Any) -> Iterator[Row]:

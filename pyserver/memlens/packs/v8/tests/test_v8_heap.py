@@ -110,7 +110,9 @@ def test_every_column_equals_the_written_data(tmp_path: Path) -> None:
         str(name) if graph.reference_kinds[kind].naming == "index" else graph.texts[name]
         for kind, name in zip(references.kind.tolist(), references.name.tolist(), strict=True)
     ]
-    assert names == [str(name) for edges in heap.edges for _, name, _ in edges]
+    # an entry of a WeakMap is named without what its ends contain
+    named = [str(name) for edges in heap.edges for _, name, _ in edges]
+    assert names == [each.replace("(Key @", "(@").replace("(Value @", "(@") for each in named]
     kinds = [graph.reference_kinds[kind] for kind in references.kind.tolist()]
     assert [kind.name for kind in kinds] == [kind for edges in heap.edges for kind, _, _ in edges]
     # from outside the page into it; the weak one; and the WeakMap's own reference to its value

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from memlens.model.graph import NONE, VALUE_KINDS
+from memlens.model.graph import ENTRY, NONE, VALUE_KINDS
 from memlens.store.hierarchy import hierarchy_of
 from memlens.store.kept import kept
 from memlens.store.models import graph_of
@@ -40,6 +40,7 @@ class FieldReader:
         self._classes: dict[int, tuple[str, ...]] = {}
         self._texts = kinds_where(snapshot, lambda kind: kind.naming == "text" and kind.retains)
         self._any_texts = kinds_where(snapshot, lambda kind: kind.naming == "text")
+        self._keys = kinds_where(snapshot, lambda kind: kind.naming == "text" and kind.name == ENTRY)
         self._indexes = kinds_where(snapshot, lambda kind: kind.naming == "index" and kind.name == "element")
         self._own = engine_s_own(snapshot)
         self._type_names = snapshot.strings.texts(snapshot.types.name)
@@ -95,6 +96,11 @@ class FieldReader:
         return found | {
             internal_name(name) if name in found else name: target for name, target in internal.items()
         }
+
+    def keys(self, number: int) -> frozenset[str]:
+        """Those names of an object's references that are keys, which the program's data gave."""
+        stored, rows = self._snapshot.references, self._rows(number)
+        return frozenset(map(self.name, stored.name[rows][self._keys[stored.kind[rows]]].tolist()))
 
     def reference(self, number: int, name: str) -> int | None:
         """What a field refers to; ``map (internal)`` is the engine's own reference of that name."""
