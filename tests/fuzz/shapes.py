@@ -148,6 +148,17 @@ def pprof_slow_pattern(size: int) -> bytes:
     return _TYPES + b"".join([*samples, *places, *functions, strings, number(7, 6)])
 
 
+def pprof_nested_arguments(size: int) -> bytes:
+    """``size`` functions, each with template arguments that are nested as deep as a name may be long."""
+    texts = ["", "inuse_space", "bytes", *(f"f{each}{'<' * 8_000}{'>' * 8_000}" for each in range(size))]
+    data = _TYPES + b"".join(block(6, text.encode()) for text in texts)
+    for each in range(1, size + 1):
+        data += block(5, number(1, each) + number(2, each + 2))
+        data += block(4, number(1, each) + block(4, number(1, each)))
+        data += block(2, block(1, varint(each)) + block(2, varint(100 + each)))
+    return data
+
+
 def pprof_long_name(size: int) -> bytes:
     """A function whose name has ``size`` characters, and so has the value."""
     builder = Builder(("inuse_space" + "v" * size, "bytes"))
@@ -446,6 +457,18 @@ def torch_empty_traces(size: int) -> bytes:
     return pickle.dumps({"segments": [], "device_traces": [trace, *([] for _ in range(size))]}, 4)
 
 
+def torch_annotations(size: int) -> bytes:
+    """A trace, and ``size`` annotations, each of which has a name of its own that may be that of a step."""
+    letters = ("".join(chr(97 + int(digit)) for digit in str(each)) for each in range(size))
+    named = [
+        {"stage": stage, "name": f"{'_' * 20}step_{name}", "device": 0, "time_us": 2 * each + end + 1}
+        for each, name in enumerate(letters)
+        for end, stage in enumerate(("START", "END"))
+    ]
+    trace = [_event(each, 512, [_FRAME]) | {"time_us": 2 * each + 1} for each in range(size)]
+    return pickle.dumps({"segments": [], "device_traces": [trace], "external_annotations": named}, 4)
+
+
 def torch_categories(size: int) -> bytes:
     """``size`` allocations, each of a category of its own."""
     return _torch([_event(each, 512, [_FRAME]) | {"category": f"c{each}"} for each in range(size)])
@@ -565,6 +588,7 @@ SHAPES: dict[str, Shape] = {
     "pprof-comments": Shape("pb", pprof_comments, 100_000),
     "pprof-random-stacks": Shape("pb", pprof_random_stacks, 1_000),
     "pprof-slow-pattern": Shape("pb", pprof_slow_pattern, 1_000),
+    "pprof-nested-arguments": Shape("pb", pprof_nested_arguments, 300),
     "pprof-long-name": Shape("pb", pprof_long_name, 10_000_000),
     "v8-deep-trace": Shape("heapsnapshot", v8_deep_trace, 50_000),
     "v8-branches": Shape("heapsnapshot", v8_branches, 1_000),
@@ -591,6 +615,7 @@ SHAPES: dict[str, Shape] = {
     "torch-shared-stack": Shape("pickle", torch_shared_stack, 20_000),
     "torch-notes": Shape("pickle", torch_notes, 20_000),
     "torch-empty-traces": Shape("pickle", torch_empty_traces, 1_000_000),
+    "torch-annotations": Shape("pickle", torch_annotations, 20_000),
     "torch-categories": Shape("pickle", torch_categories, 10_000),
     "torch-nested": Shape("pickle", torch_nested, 30),
     "tracemalloc-shared": Shape("pickle", tracemalloc_shared, 20_000),

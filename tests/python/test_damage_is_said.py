@@ -191,6 +191,14 @@ def test_memory_that_segments_or_blocks_of_pytorch_share_is_named(tmp_path: Path
     )
 
 
+def test_a_segment_that_is_listed_many_times_counts_once(tmp_path: Path) -> None:
+    segment = torch_segment(4096, [(4096 + 512 * number, 512) for number in range(1_000)])
+    data = pickle.dumps({"segments": [segment] * 100_000, "device_traces": []}, 4)
+    said = warnings(tmp_path / "repeated.pickle", data)
+    assert said["odd-values"] == "99,999 segments are listed again: counted once."
+    assert "overlapping-segments" not in said
+
+
 def test_a_merged_block_is_where_its_neighbours_leave_room_and_not_where_its_history_was(
     tmp_path: Path,
 ) -> None:

@@ -229,6 +229,7 @@ def test_pairing_of_runs_ends_where_everything_could_be_paired_with_everything()
 SHARED = {
     "pprof-comments": "info",
     "pprof-random-stacks": "flame --folded",
+    "pprof-nested-arguments": "findings",
     "v8-branches": "sql FILE SELECT count(*) FROM stack_frames",
     "v8-shared-listeners": "findings",
     "hprof-shared-table": "findings",
@@ -239,6 +240,7 @@ SHARED = {
     "tracemalloc-long-file": "lines --by stack",
     "torch-empty-traces": "info",
     "torch-categories": "findings",
+    "torch-annotations": "steps",
 }
 """Shapes, and a command that took minutes, gigabytes or fifty times the file for what much of the file shares."""
 

@@ -17,6 +17,7 @@ from memlens.errors import BadRequestError, MemlensError
 from memlens.formats import FORMATS, read
 from memlens.formats.containers import open_source
 from memlens.formats.errors import DamagedSnapshotError, NotASnapshotError
+from memlens.formats.zip_files import DamagedZipError
 from memlens.model.graph import Graph
 from memlens.model.profile import Profile
 from memlens.model.timeline import Timeline
@@ -138,6 +139,33 @@ def test_other_zip_files(name: str, words: str, tmp_path: Path) -> None:
     assert isinstance(error, NotASnapshotError)
     assert error.message.text.endswith(words)
     assert "SnapViewer" not in error.message.text
+
+
+def damaged_zips() -> dict[str, bytes]:
+    """Zip files that Python's module unpacks without a bound, or raises whatever it happens to for."""
+    data = pickle.dumps(small(), 2)
+    made = {
+        "bzip2": saved(data, compression=zipfile.ZIP_BZIP2),
+        "lzma": saved(data, compression=zipfile.ZIP_LZMA),
+    }
+    directory = (plain := saved(data)).index(b"PK\1\2")
+    for what, at, wrong in (
+        ("place", -6, b"\xff\xff"),
+        ("method", directory + 10, b"\x5d"),
+        ("name", directory + 46, b"\xff"),
+    ):
+        made[what] = b"".join((plain[:at], wrong, plain[at:][len(wrong) :]))
+    flags = directory + 8
+    made["name"] = made["name"][:flags] + b"\0\x08" + made["name"][flags + 2 :]
+    return made
+
+
+@pytest.mark.parametrize("what", damaged_zips())
+def test_zip_files_that_pythons_module_would_fail_on(what: str, tmp_path: Path) -> None:
+    error = refusal(tmp_path / "x.pt", damaged_zips()[what])
+    assert isinstance(error, DamagedZipError)
+    packed = what in ("bzip2", "lzma", "method")
+    assert ("compressed in another way" if packed else "damaged") in error.message.text
 
 
 def test_zip_files_with_many_or_no_entries(tmp_path: Path) -> None:

@@ -150,6 +150,10 @@ def test_mentioned_scripts_and_files_exist() -> None:
                 headings = re.findall(r"^#+ (.+)$", PAGES[target], re.MULTILINE)
                 assert anchor in map(slug, headings), (page.name, link)
     assert checked > 100
+    promised = re.findall(
+        r"`((?:tests|pyserver|scripts)/[\w./-]+)`", (ROOT / "SECURITY.md").read_text("utf-8")
+    )
+    assert not [name for name in some(promised) if not (ROOT / name).exists()]
 
 
 def test_the_readme_is_short_and_leads_to_every_page() -> None:

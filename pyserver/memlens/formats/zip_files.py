@@ -20,6 +20,8 @@ MAGIC = b"PK\x03\x04"
 _MOST_ENTRIES = 64
 _MOST_DIRECTORY_BYTES = 1 << 20
 _CHUNK_BYTES = 1 << 20
+METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+"""Python unpacks what others packed, such as bzip2, without a bound: a kilobyte may be gigabytes of memory."""
 _NAME_AT, _NAME_LENGTH_AT = 30, 26
 _MOST_NAMES, _MOST_NAME = 3, 40
 
@@ -55,7 +57,7 @@ class _MapFile(io.RawIOBase):
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
         base = {io.SEEK_SET: 0, io.SEEK_CUR: self._at, io.SEEK_END: len(self._data)}[whence]
         if base + offset < 0:
-            raise OSError("before the beginning of the file")
+            raise zipfile.BadZipFile("it refers to a place before its beginning")
         self._at = base + offset
         return self._at
 
@@ -95,6 +97,7 @@ def opened(data: mmap.mmap | bytes) -> Iterator[zipfile.ZipFile]:
         NotImplementedError,
         RuntimeError,
         OverflowError,
+        UnicodeDecodeError,
     ) as error:
         raise DamagedZipError(phrase("The zip file is damaged: {reason}", reason=str(error))) from error
 
@@ -103,7 +106,7 @@ def entries_named(archive: zipfile.ZipFile, *names: str) -> dict[str, zipfile.Zi
     """Return the entries with these names, in whatever folder.
 
     Raises :class:`NotASnapshotError` without one of them, :class:`DamagedZipError` if there are two of a name or
-    one is encrypted.
+    one is encrypted or packed by another method than deflate.
     """
     entries: dict[str, zipfile.ZipInfo] = {}
     for info in archive.infolist():
@@ -116,6 +119,11 @@ def entries_named(archive: zipfile.ZipFile, *names: str) -> dict[str, zipfile.Zi
                 raise DamagedZipError(
                     phrase("{name} is encrypted", name=name),
                     advice=phrase("Unzip it, and zip it without a password."),
+                )
+            if info.compress_type not in METHODS:
+                raise DamagedZipError(
+                    phrase("{name} is compressed in another way than zip files usually are", name=name),
+                    advice=phrase("Unzip it, and open what was in it."),
                 )
             entries[name] = info
     if len(entries) < len(names):

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 import msgspec
 from msgspec import Struct
 
+from memlens.nested import without_nested
 from memlens.packs import registry
 
 _SHARED_OBJECT = re.compile(r"(?:^|/)(?P<name>[^/]+?\.(?:so|dylib|dll))(?:\.[\d.]+)?$", re.IGNORECASE)
@@ -102,16 +103,9 @@ def _allocating() -> re.Pattern[str]:
     return _any(row.binary for row in allocating_binaries())
 
 
-_ARGUMENTS = re.compile(r"<[^<>]*>")
-
-
 def _without_arguments(function: str) -> str:
     """Return a function's name without its arguments and template arguments."""
-    if "<" in function:
-        shorter = _ARGUMENTS.sub("", function)
-        while shorter != function:
-            function, shorter = shorter, _ARGUMENTS.sub("", shorter)
-    return function.partition("(")[0]
+    return without_nested(function, "<>").partition("(")[0]
 
 
 def is_allocation_function(function: str, file: str) -> bool:

@@ -36,6 +36,7 @@ from typing import Literal, NamedTuple, get_args
 import msgspec
 from msgspec import Struct
 
+from memlens.nested import without_nested
 from memlens.packs import registry
 from memlens.result_cache import remembered
 
@@ -302,7 +303,6 @@ def canonical(path: str) -> str:
 
 
 _CRATES = "rust:"
-_ARGUMENTS = re.compile(r"<[^<>]*>")
 _RUST_SIDE = re.compile(r"(?:&(?:'\w+ )?|mut |dyn |\*const |\*mut |\[|\()*(?P<crate>[a-z_]\w*)::")
 
 
@@ -321,12 +321,7 @@ def qualified(function: str, *, rust: bool = False) -> str:
     if function.startswith(("operator ", "(below")):
         return function
     text = function.replace("(anonymous namespace)", "{anonymous}").replace("operator()", "operator{}")
-    while True:
-        shorter = _ARGUMENTS.sub("", text)
-        if shorter == text:
-            break
-        text = shorter
-    return text.partition("(")[0].strip().rpartition(" ")[2]
+    return without_nested(text, "<>").partition("(")[0].strip().rpartition(" ")[2]
 
 
 def _crates(function: str) -> str:

@@ -8,9 +8,10 @@ import re
 import struct
 import zipfile
 from pathlib import Path
-from typing import BinaryIO
+from typing import IO, Any, BinaryIO
 
 from memlens import regular_files
+from memlens.formats.zip_files import METHODS
 
 _MOST_BYTES = 16 << 20
 """Of a directory: those of the largest libraries have 10 MB."""
@@ -36,11 +37,17 @@ def opened(path: Path) -> zipfile.ZipFile:
 
 
 class _Archive(zipfile.ZipFile):
-    """An archive that closes its file."""
+    """An archive that closes its file, and unpacks only what is unpacked within a bound."""
 
     def __init__(self, file: BinaryIO) -> None:
         self._own = file
         super().__init__(file)
+
+    def open(self, name: str | zipfile.ZipInfo, *arguments: Any, **options: Any) -> IO[bytes]:
+        member = name if isinstance(name, zipfile.ZipInfo) else self.getinfo(name)
+        if member.compress_type not in METHODS:
+            raise zipfile.BadZipFile("it is compressed in another way than archives of libraries")
+        return super().open(name, *arguments, **options)
 
     def close(self) -> None:
         super().close()

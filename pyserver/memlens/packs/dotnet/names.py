@@ -2,18 +2,17 @@
 
 import re
 
+from memlens.nested import without_nested
 from memlens.sources.declarations import TypeName
 
-_GENERIC = re.compile(r"<[^<>]*>|`\d+(?:\[.*\])?")
+_GENERIC = re.compile(r"`\d+(?:\[.*\])?")
 
 
 def type_name(name: str) -> TypeName | None:
     """Split a name; None for the dump's own nodes. What compilers make is called by the named type around it."""
     if name.startswith("["):
         return None
-    plain = name
-    while (shorter := _GENERIC.sub("", plain)) != plain:
-        plain = shorter
+    plain = _GENERIC.sub("", without_nested(name, "<>"))
     package, _, own = plain.split("[", 1)[0].rpartition(".")
     parts: list[str] = []
     for part in own.split("+"):

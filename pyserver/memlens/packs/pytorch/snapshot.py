@@ -56,6 +56,7 @@ from memlens.packs.pytorch.unknown import (
     odd_warnings,
     overlap_warnings,
     scanned,
+    segments_once,
     usable_events,
 )
 from memlens.progress import Report
@@ -281,7 +282,7 @@ class _Tables:
         self.segments = np.asarray(scanner.take("segments"))
         self.segments["device"][host_segments] = HOST_DEVICE
         self.blocks = np.asarray(scanner.take("blocks"))
-        known = np.concatenate((segments, host_segments))
+        known = segments_once(np.concatenate((segments, host_segments)), self.odd)
         known = known[self.segments["device"][known] != kernel.UNKNOWN_DEVICE]
         self.segment_rows, self.block_starts, self.block_rows = complete_segments(
             self.segments, self.blocks, known, np.asarray(lists[0]), np.asarray(lists[1]), self.odd

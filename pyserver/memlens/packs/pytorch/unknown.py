@@ -64,6 +64,7 @@ _MEANING: dict[tuple[str, str], Text] = {
     ("annotation", "time_us"): _LEFT_OUT,
 }
 _TOP_LEVEL = "top level"
+_REPEATED = "repeated"
 
 
 def odd_warnings(odd: OddCounts) -> list[FileWarning]:
@@ -76,6 +77,15 @@ def odd_warnings(odd: OddCounts) -> list[FileWarning]:
             said = phrase(
                 "The file's '{field}' is not what a snapshot has there, and is treated as missing.",
                 field=field,
+            )
+        elif field == _REPEATED:
+            said = phrase(
+                plural(
+                    count,
+                    "{records} is listed again: counted once.",
+                    "{records} are listed again: counted once.",
+                ),
+                records=_records(record, count),
             )
         else:
             said = phrase(
@@ -109,6 +119,13 @@ def _records(record: str, n: int) -> Text:
 def odd_top_level(odd: OddCounts, field: str) -> None:
     """Count a value at the top level that should be a list."""
     odd[_TOP_LEVEL, field] = 1
+
+
+def segments_once(rows: U32, odd: OddCounts) -> U32:
+    """Rows of segments without those that came before: a pickle may list one, with all its blocks, without end."""
+    _, first = np.unique(rows, return_index=True)
+    odd["segment", _REPEATED] += len(rows) - len(first)
+    return rows[np.sort(first)]
 
 
 def usable_events(events: Column, rows: U32, actions: Sequence[str], blocks: Blocks, odd: OddCounts) -> U32:

@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy.typing as npt
 
+from memlens.nested import without_nested
 from memlens.texts import Text, Value, as_text, phrase
 from memlens.units import plain_name, shortened
 from memlens.views.findings.answers import (
@@ -18,7 +19,6 @@ from memlens.views.findings.answers import (
 from memlens.views.naming.stable_names import stable_name
 
 _MOST_FUNCTION = 40
-_BRACKETS = re.compile(r"<[^<>]*>|\[[^\[\]]*\]")
 _CHANGING = re.compile(r"\s?@(?:0x[0-9a-f]+|\d+)\b|(?<=\[)\d+(?=\])|:\d+\b")
 """What is another in each dump: ids of objects, places in arrays, and lines, which move when a file is edited."""
 _IMPLEMENTED = re.compile(r"^<(?P<type>.+?) as .+>(?=::)")
@@ -119,8 +119,7 @@ def short_function(name: str) -> str:
         return shortened(name, _MOST_FUNCTION)
     text = _IMPLEMENTED.sub(lambda found: found["type"], name.replace("(anonymous namespace)::", ""))
     text = _without_parameters(text.removesuffix(" const"))
-    while (shorter := _BRACKETS.sub("", text)) != text:
-        text = shorter
+    text = without_nested(without_nested(text, "<>"), "[]")
     # what stands before it is a return type
     text = text.rsplit(" ", 1)[-1] if "operator" not in text else text
     text = "::".join(text.split("::")[-2:]).rpartition("/")[2]

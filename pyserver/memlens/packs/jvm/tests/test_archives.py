@@ -147,6 +147,10 @@ def test_damaged_archives_and_other_files_are_refused(home: Path) -> None:
     data = whole.read_bytes()
     (named / "empty-sources.jar").write_bytes(b"")
     (named / "torn-sources.jar").write_bytes(data[: len(data) // 2])
+    # packed so that Python would unpack any of it at once, whatever a part of it becomes
+    for name, method in (("bz-sources.jar", zipfile.ZIP_BZIP2), ("xz-sources.jar", zipfile.ZIP_LZMA)):
+        with zipfile.ZipFile(named / name, "w", method) as archive:
+            archive.writestr("com/acme/cache/Cache.java", CACHE.format(version=3))
     # its directory is whole, its content isn't
     (named / "bad-sources.jar").write_bytes(data[:60] + bytes(20) + data[80:])
     assert places(find(named=[named])) == [("cache-sources.jar", "com/acme/cache/Cache.java", 5)]
@@ -155,6 +159,8 @@ def test_damaged_archives_and_other_files_are_refused(home: Path) -> None:
     for archive, member in (
         (named / "torn-sources.jar", "com/acme/cache/Cache.java"),
         (named / "bad-sources.jar", "com/acme/cache/Cache.java"),
+        (named / "bz-sources.jar", "com/acme/cache/Cache.java"),
+        (named / "xz-sources.jar", "com/acme/cache/Cache.java"),
         (whole, "com/acme/cache/Gone.java"),
         (whole, "../../secret.java"),
         (whole, "META-INF/MANIFEST.MF"),

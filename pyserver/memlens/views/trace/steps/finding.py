@@ -40,7 +40,7 @@ StepSource = Literal["annotations", "period", "none"]
 
 _PROFILER = re.compile(r"^ProfilerStep#\d+$")
 _OPTIMIZER = re.compile(r"^Optimizer\.(\w+)#")
-_OWN = re.compile(r"(?:^|[^a-z])(?:\w*_)?(?:step|iteration|iter|batch)(?:$|[^a-z])", re.IGNORECASE)
+_OWN = re.compile(r"(?:^|[^a-z])(?:step|iteration|iter|batch)(?:$|[^a-z])", re.IGNORECASE)
 _LOADER = re.compile(r"^enumerate\(DataLoader\)#")
 _LEAST_SURE = 0.6
 _EVEN = 1 / 6
@@ -144,10 +144,12 @@ def _annotated(device: Device, found: Intervals) -> Steps | None:
         np.int64,
     )
     # names that differ only in a number are of one kind; the kind that occurs first is the outermost
-    kinds = [re.sub(r"\d+", "#", found.texts[int(found.name[at])]) for at in own.tolist()]
-    for kind in dict.fromkeys(kinds):
-        chosen = own[[other == kind for other in kinds]]
-        if len(chosen) > 1:
+    kinds: dict[str, list[int]] = {}
+    for at in own.tolist():
+        kinds.setdefault(re.sub(r"\d+", "#", found.texts[int(found.name[at])]), []).append(at)
+    for of_kind in kinds.values():
+        if len(of_kind) > 1:
+            chosen = np.array(of_kind, np.int64)
             return _each(
                 found,
                 chosen,
