@@ -11,6 +11,7 @@ import pytest
 from tests.python.graph_reading import load, type_names
 
 import memlens
+from memlens.packs.python.tests.test_python_heap import NEWER
 
 LIBRARY = Path(memlens.__file__).parents[1]
 LOCK = LIBRARY / "requirements.lock"
@@ -154,6 +155,8 @@ print(json.dumps(answers))
 def pythons() -> list[str]:
     """Return this Python and others that are installed, one of each minor version that a dump supports."""
     found = {sys.version_info[:2]: sys.executable}
+    if NEWER:
+        found[3, 14] = NEWER
     versions = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv"), "versions")
     for minor in range(11, 20):
         places = [*versions.glob(f"3.{minor}.*/bin/python"), *Path("/usr/bin").glob(f"python3.{minor}")]

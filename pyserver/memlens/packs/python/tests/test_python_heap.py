@@ -250,7 +250,8 @@ def test_strings_are_found_by_their_text(ran: Ran, tmp_path: Path) -> None:
 
         assert fitting(r"string:/^user\s[0-4]?\d$/") == {"str": 50}
         assert fitting('string:"=Session"').keys() == {"str"}
-        assert fitting('name:"=Session"').keys() == {"str", "type"}
+        # Python 3.14 keeps the code of a class's body
+        assert fitting('name:"=Session"').keys() - {"code"} == {"str", "type"}
 
 
 def test_no_code_of_the_program_runs(ran: Ran) -> None:
