@@ -18,8 +18,11 @@ PIN = "7391"
 MAIL = "ada@example.org"
 
 
-def snapshot() -> HeapFile:
-    """A PIN as its characters, as a key and as a flag, and a class that is called as the program wants."""
+def snapshot(called: str = "") -> HeapFile:
+    """A PIN as its characters, as a key and as a flag, and a class that is called as the program wants.
+
+    Constants have their own names, or are all ``called`` the same.
+    """
     heap = HeapFile()
     root = heap.node("synthetic", "")
     table = heap.node("array", "(single character strings)", 80)
@@ -27,7 +30,8 @@ def snapshot() -> HeapFile:
     digits = [heap.node("string", str(digit), 16) for digit in range(10)]
     for digit, node in enumerate(digits):
         heap.edge(table, "element", 48 + digit, node)
-    constants = {name: heap.node("hidden", name, 16) for name in ("true", "false", "null", "undefined")}
+    names = ("true", "false", "null", "undefined")
+    constants = {name: heap.node("hidden", called or name, 16) for name in names}
     for name, node in constants.items():
         heap.edge(root, "internal", f"{name}_value", node)
     heap.edge(root, "property", "Account", heap.node("closure", "Account", 32))
@@ -51,9 +55,10 @@ def targets(graph: Graph, source: str) -> list[int]:
     return list(graph.references.target[start:end].tolist())
 
 
-def test_shared_objects_and_indexes_of_v8(tmp_path: Path) -> None:
+@pytest.mark.parametrize("called", ["", "system / Oddball"], ids=["Node.js 24", "Node.js 20"])
+def test_shared_objects_and_indexes_of_v8(called: str, tmp_path: Path) -> None:
     path = tmp_path / "pin.heapsnapshot"
-    path.write_bytes(snapshot().data())
+    path.write_bytes(snapshot(called).data())
     again, _ = redacted(path, keeps_shared=False)
     assert MAIL.encode() not in again
     assert PIN.encode() not in again

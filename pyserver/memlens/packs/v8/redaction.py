@@ -7,8 +7,9 @@ contents, unless a function has them, too, and so are those of properties that a
 dictionaries. In a snapshot that Memlens has redacted before, these are gone.
 
 The engine has one object for each string of one character, in a table with the character as index, and one for each of
-true, false, null and undefined: what leads to one of these leads to the first of them instead. Indexes of elements,
-which may be numbers that a program uses as keys, are counted from 0 in each object.
+true, false, null and undefined, which V8 of Node.js 20 calls oddballs, the hole as well: what leads to one of these
+leads to the first of them instead. Indexes of elements, which may be numbers that a program uses as keys, are counted
+from 0 in each object.
 
 With a mapping, names of the program's own get others, as :mod:`memlens.packs.v8.own_names` says whose they are.
 

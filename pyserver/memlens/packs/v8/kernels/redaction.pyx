@@ -37,7 +37,7 @@ property; and of globalThis."""
 
 cdef enum:
     FIXED_COUNT = 6
-    CONSTANT_COUNT = 4
+    CONSTANT_COUNT = 5
     CLASS_COUNT = 24
     OWN_COUNT = 10
     GLOBAL_COUNT = 10
@@ -73,7 +73,7 @@ cdef const char **PARTS_OF_CODE = [
     "(constant pool)", "", "system / ObjectBoilerplateDescription", "system / ClassBoilerplate", "system / ScopeInfo",
     "(context local names)",
 ]
-cdef const char **CONSTANT_TEXTS = ["true", "false", "null", "undefined"]
+cdef const char **CONSTANT_TEXTS = ["true", "false", "null", "undefined", "system / Oddball"]
 
 
 cdef bint is_among(const uint8_t *text, size_t length, const char **texts, int count) noexcept nogil:
