@@ -119,14 +119,25 @@ def rules_in(folder: str) -> list[str]:
 
 
 def test_every_rule_is_in_a_table() -> None:
-    tables = (table.TRACE_RULES, table.PROFILE_RULES, table.GRAPH_RULES)
-    listed = [f"{rule.__module__}:{rule.__name__}" for rules in tables for rule in rules]
+    listed = [
+        f"{rule.find.__module__}:{rule.find.__name__}" for rules in table.RULES.values() for rule in rules
+    ]
     assert sorted(listed) == sorted(rules_in("views/findings"))
     declared = {rule.find.place for pack in registry.packs() for rule in pack.rules}
     assert declared == {*rules_in("packs")}
 
 
-def test_every_rule_about_objects_is_in_the_docs() -> None:
+def test_every_rule_is_in_the_docs() -> None:
     page = (ROOT / "docs" / "findings.md").read_text("utf-8")
-    *_, rows = re.findall(r"^\| rule \| says something when .*?\n\n", page, re.MULTILINE | re.DOTALL)
-    assert {*re.findall(r"^\| `(\w+)`", rows, re.MULTILINE)} == table.names_of_graph_rules()
+    tables = re.findall(r"^\| rule \| says something when .*?\n\n", page, re.MULTILINE | re.DOTALL)
+    for model, rows in zip(table.RULES, tables, strict=True):
+        assert sorted(re.findall(r"^\| `(\w+)`", rows, re.MULTILINE)) == sorted(table.names_of_rules(model))
+
+
+def test_findings_have_the_names_that_their_rules_declare() -> None:
+    files = [path for path in (PACKAGE / "views" / "findings").rglob("*.py") if path.name != "table.py"]
+    files += [path for path in (PACKAGE / "packs").glob("*/*.py") if path.name != "__init__.py"]
+    text = "\n".join(path.read_text("utf-8") for path in files)
+    declared = {name for model in table.RULES for name in table.names_of_rules(model)}
+    assert {*re.findall(r'\bmade\(\s*"(\w+)"', text)} <= declared
+    assert declared <= {*re.findall(r'"(\w+)"', text)}

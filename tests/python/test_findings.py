@@ -126,13 +126,13 @@ def test_findings_are_stored_with_the_archive(
     with closing(Snapshot.open(archive)) as snapshot:
         assert FINDINGS.find(snapshot.origin) is None, "the picture comes first"
         first = parts(snapshot, None)
-        assert len(first) == len(table.trace_rules(snapshot.info.kind))
+        assert len(first) == len(table.rules_for(snapshot.info))
         found = [part(snapshot) for part in first]
         again = [part(snapshot) for part in parts(snapshot, 0)]
         assert all(map(operator.is_, again, found)), "each is stored"
         made = headline(snapshot, None), findings(snapshot, None, 100)
         # findings that were answered are stored, not computed again
-        monkeypatch.setattr(table, "trace_rules", lambda _: ())
+        monkeypatch.setattr(table, "rules_for", lambda _: ())
         snapshot.work_in_background()
         assert not snapshot.background
         assert FINDINGS.find(snapshot.origin) is not None
@@ -151,7 +151,7 @@ def test_a_rule_that_fails_leaves_the_archive_whole(
     def fails(_: Any) -> Iterator[Any]:
         raise ZeroDivisionError
 
-    monkeypatch.setattr(table, "trace_rules", lambda _: (fails,))
+    monkeypatch.setattr(table, "rules_for", lambda _: (table.Rule(fails, ("fails",)),))
     archive = ingest(sample, cache, lambda *_: None)
     with closing(Snapshot.open(archive)) as snapshot:
         with pytest.raises(ZeroDivisionError):

@@ -333,11 +333,11 @@ def recorded_formats() -> list[str]:
     return [each.name for pack in packs() if pack.recordings for each in pack.formats]
 
 
-def rules_about_objects() -> Iterator[Rule]:
-    """The rules of all packs that have heap dumps."""
+def rules_about(model: str) -> Iterator[Rule]:
+    """The rules of all packs about a model; without one they are about heap dumps, if their pack has any."""
     for pack in all_packs():
-        if any(each.objects is not None for each in pack.formats):
-            yield from pack.rules
+        only = "graph" if any(each.objects is not None for each in pack.formats) else ""
+        yield from (rule for rule in pack.rules if (rule.model or only) == model)
 
 
 def rules_for(kind: str) -> Iterator[Rule]:

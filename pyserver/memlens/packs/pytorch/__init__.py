@@ -59,9 +59,9 @@ PACK = Pack(
         ),
     ),
     rules=(
-        Rule(findings=("before_recording",), find=Part(f"{_HERE}.before:before_recording")),
-        Rule(findings=("no_history",), find=Part(f"{_HERE}.before:no_history")),
-        Rule(findings=("fragmentation",), find=Part(f"{_HERE}.reserved:fragmentation")),
-        Rule(findings=("idle_segments",), find=Part(f"{_HERE}.reserved:idle_segments")),
+        Rule(findings=("before_recording",), find=Part(f"{_HERE}.before:before_recording"), model="timeline"),
+        Rule(findings=("no_history",), find=Part(f"{_HERE}.before:no_history"), model="timeline"),
+        Rule(findings=("fragmentation",), find=Part(f"{_HERE}.reserved:fragmentation"), model="timeline"),
+        Rule(findings=("idle_segments",), find=Part(f"{_HERE}.reserved:idle_segments"), model="timeline"),
     ),
 )

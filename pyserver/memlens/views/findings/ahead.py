@@ -40,7 +40,7 @@ def findings(snapshot: Snapshot, device: int | None, limit: int) -> FindingsAnsw
     return FindingsAnswer(_answers(snapshot, device).findings.findings[:limit])
 
 
-def parts(snapshot: Snapshot, device: int | None) -> list[table.Rule]:
+def parts(snapshot: Snapshot, device: int | None) -> list[table.Question]:
     """What the answers are made of, so that whoever asks something else meanwhile waits for one of them only.
 
     Each keeps its result; there is nothing to do where the answers are in the archive. Raises :class:`BadRequestError`.

@@ -33,7 +33,7 @@ def _rules(snapshot: Snapshot, term: Term) -> set[str]:
     for value in term.values:
         pattern = Pattern(value)
         own = {each.rule for each in names if pattern.matches(each.title) or pattern.matches(each.rule)}
-        known = any(map(pattern.matches, table.names_of_graph_rules()))
+        known = any(map(pattern.matches, table.names_of_rules("graph")))
         if not own and not known:
             titles = dict.fromkeys(each.title for each in names)
             raise BadRequestError(

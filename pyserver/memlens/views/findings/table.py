@@ -1,11 +1,13 @@
 """The rules of each model, and what they find in a snapshot, the most important first."""
 
 from collections.abc import Callable, Collection, Iterator
-from typing import Any, assert_never
+from functools import partial
+from typing import Any, NamedTuple, assert_never
 
-from memlens.model.info import GraphInfo, ProfileInfo, TimelineInfo
+from memlens.model.info import GraphInfo, Model, ProfileInfo, SnapshotInfo, TimelineInfo
 from memlens.packs import api, others, registry
 from memlens.packs.others import Other
+from memlens.store.kept import kept as keeps
 from memlens.store.models import graph_of, heap_dump_of
 from memlens.store.snapshot import Snapshot
 from memlens.views.findings.answers import FindingsAnswer, SnapshotFinding
@@ -26,122 +28,122 @@ from memlens.views.findings.trace import growth, kept, machinery, oom, peak, tem
 from memlens.views.findings.trace.case import TraceCase
 from memlens.views.findings.writing import Ranked
 
-TRACE_RULES: tuple[Callable[[TraceCase], Iterator[Ranked]], ...] = (
-    oom.out_of_memory,
-    growth.growing_lines,
-    machinery.own_machinery,
-    peak.dominant_lines,
-    peak.dominant_module,
-    peak.dominant_categories,
-    temporaries.short_lived,
-    kept.gradients_kept,
-    kept.never_freed,
-)
-PROFILE_RULES: tuple[Callable[[ProfileCase], Iterator[Ranked]], ...] = (
-    lasting.leaks,
-    lasting.growth,
-    sites.one_site,
-    sites.no_symbols,
-    churn.temporary_allocations,
-    churn.churn,
-    sites.small_allocations,
-    sites.oversized_buffers,
-)
+Question = Callable[[Snapshot], list[Ranked]]
 
-GRAPH_RULES: dict[Callable[[GraphCase], Iterator[Ranked]], tuple[str, ...]] = {
-    threads.out_of_memory: (threads.OUT_OF_MEMORY,),
-    holders.accumulates: ("retains_most", "group_retains_most"),
-    listeners.listeners: ("listeners",),
-    runtime.finalizers: ("finalizers",),
-    runtime.soft_references: ("soft_references",),
-    runtime.thread_locals: ("thread_locals",),
-    duplicates.strings: ("duplicate_strings",),
-    duplicates.arrays: ("duplicate_arrays",),
-    duplicates.images: ("equal_images",),
-    collections.empty_collections: ("empty_collections",),
-    collections.boxed_numbers: ("boxed_numbers",),
+
+class Rule(NamedTuple):
+    """A rule of a model, with the names that its findings have as their ``rule``."""
+
+    find: Callable[[Any], Iterator[Ranked]]
+    """Gets the case of the model."""
+    names: tuple[str, ...]
+
+
+RULES: dict[Model, tuple[Rule, ...]] = {
+    "timeline": (
+        Rule(oom.out_of_memory, ("out_of_memory",)),
+        Rule(growth.growing_lines, ("grows_by_step",)),
+        Rule(machinery.own_machinery, ("machinery",)),
+        Rule(peak.dominant_lines, ("dominant_line",)),
+        Rule(peak.dominant_module, ("dominant_module",)),
+        Rule(peak.dominant_categories, ("dominant_category",)),
+        Rule(temporaries.short_lived, ("short_lived",)),
+        Rule(kept.gradients_kept, ("gradients_kept",)),
+        Rule(kept.never_freed, ("never_freed",)),
+    ),
+    "profile": (
+        Rule(lasting.leaks, ("leak",)),
+        Rule(lasting.growth, ("growth",)),
+        Rule(sites.one_site, ("one_site",)),
+        Rule(sites.no_symbols, ("no_symbols",)),
+        Rule(churn.temporary_allocations, ("temporary_allocations",)),
+        Rule(churn.churn, ("churn",)),
+        Rule(sites.small_allocations, ("small_allocations",)),
+        Rule(sites.oversized_buffers, ("oversized_buffers",)),
+    ),
+    "graph": (
+        Rule(threads.out_of_memory, (threads.OUT_OF_MEMORY,)),
+        Rule(holders.accumulates, ("retains_most", "group_retains_most")),
+        Rule(listeners.listeners, ("listeners",)),
+        Rule(runtime.finalizers, ("finalizers",)),
+        Rule(runtime.soft_references, ("soft_references",)),
+        Rule(runtime.thread_locals, ("thread_locals",)),
+        Rule(duplicates.strings, ("duplicate_strings",)),
+        Rule(duplicates.arrays, ("duplicate_arrays",)),
+        Rule(duplicates.images, ("equal_images",)),
+        Rule(collections.empty_collections, ("empty_collections",)),
+        Rule(collections.boxed_numbers, ("boxed_numbers",)),
+    ),
 }
-"""With the names that its findings have as their ``rule``; packs have more, see :func:`graph_rules`."""
-
-GraphRule = Callable[[GraphCase], Iterator[Ranked]]
-PackRule = Callable[[Any], Iterator[Ranked]]
-"""Which gets the case of its format's model."""
-Rule = Callable[[Snapshot], list[Ranked]]
+"""By model; packs have more, see :func:`rules_for`."""
 
 
-def graph_rules(info: GraphInfo) -> dict[GraphRule, tuple[str, ...]]:
-    """The rules for a heap dump, those of its format's pack included, with the names of their findings."""
-    return {**GRAPH_RULES, **_of_pack(info.kind, "graph")}
-
-
-def _of_pack(kind: str, model: str) -> dict[PackRule, tuple[str, ...]]:
-    other = registry.other_with(kind)
-    rules = registry.rules_for(kind) if other is None else other.pack.rules
-    found = [rule for rule in rules if rule.model in ("", model)]
-    if other is not None:
-        return {_guarded(other, rule): rule.findings for rule in found}
-    return {rule.find.load(): rule.findings for rule in found}
-
-
-def _guarded(other: Other, rule: api.Rule) -> PackRule:
+class _Guarded(NamedTuple):
     """A rule of another package's pack, which finds nothing where it fails."""
 
-    def find(case: Any) -> Iterator[Ranked]:
-        yield from others.guarded(other, lambda: list(rule.find.load()(case))) or ()
+    other: Other
+    rule: api.Rule
 
-    # what it finds is kept under this name
-    find.__name__ = f"{other.pack.name}.{'.'.join(rule.findings)}"
-    return find
-
-
-def trace_rules(kind: str) -> list[Callable[[TraceCase], Iterator[Ranked]]]:
-    """The rules for a trace, those of its format's pack included."""
-    return [*TRACE_RULES, *_of_pack(kind, "timeline")]
+    def __call__(self, case: Any) -> Iterator[Ranked]:
+        yield from others.guarded(self.other, lambda: list(self.rule.find.load()(case))) or ()
 
 
-def names_of_graph_rules() -> set[str]:
-    """The names that findings of heap dumps of any format have as their ``rule``."""
-    of_packs = (rule.findings for rule in registry.rules_about_objects())
-    return {name for names in (*GRAPH_RULES.values(), *of_packs) for name in names}
+def rules_for(info: SnapshotInfo) -> list[Rule]:
+    """The rules for a snapshot, those of its format's pack included."""
+    other = registry.other_with(info.kind)
+    of_pack = registry.rules_for(info.kind) if other is None else other.pack.rules
+    return [
+        *RULES[info.model],
+        *(
+            Rule(rule.find.load() if other is None else _Guarded(other, rule), rule.findings)
+            for rule in of_pack
+            if rule.model in ("", info.model)
+        ),
+    ]
 
 
-def rules_of(snapshot: Snapshot, device: int | None) -> list[Rule]:
+def names_of_rules(model: Model) -> set[str]:
+    """The names that findings of a model have as their ``rule``, of any format."""
+    of_packs = (rule.findings for rule in registry.rules_about(model))
+    return {name for names in (*(rule.names for rule in RULES[model]), *of_packs) for name in names}
+
+
+def rules_of(snapshot: Snapshot, device: int | None) -> list[Question]:
     """The rules for a snapshot, each a question that takes a part of the time; a device None is the first shown.
 
     Each keeps what it found. Raises :class:`BadRequestError` for a device that the snapshot hasn't.
     """
+    info = snapshot.info
+    if info.model == "timeline" and device is None:
+        device = info.default_device
+    _case(snapshot, device)
+    return [partial(_found, device=device, rule=rule) for rule in rules_for(info)]
+
+
+def _case(snapshot: Snapshot, device: int | None) -> TraceCase | ProfileCase | GraphCase:
     match snapshot.info:
-        case TimelineInfo(default_device=default, kind=kind):
-            number = default if device is None else device
-            TraceCase.of(snapshot, number)
-            return [_of_trace(rule, number) for rule in trace_rules(kind)]
-        case ProfileInfo(kind=kind):
-            return [_of_profile(rule) for rule in (*PROFILE_RULES, *_of_pack(kind, "profile"))]
+        case TimelineInfo(default_device=default):
+            return TraceCase.of(snapshot, default if device is None else device)
+        case ProfileInfo():
+            return ProfileCase(snapshot, snapshot.profile)
         case GraphInfo() as info:
-            return [_of_graph(rule) for rule in graph_rules(info)]
+            return GraphCase(snapshot, info)
         case _:
             assert_never(snapshot.info)
 
 
-def _of_trace(rule: Callable[[TraceCase], Iterator[Ranked]], number: int) -> Rule:
-    return lambda snapshot: snapshot.keep(
-        f"{number}.findings.{rule.__name__}", lambda: list(rule(TraceCase.of(snapshot, number)))
-    )
-
-
-def _of_profile(rule: Callable[[ProfileCase], Iterator[Ranked]]) -> Rule:
-    return lambda snapshot: snapshot.keep(
-        f"findings.{rule.__name__}", lambda: list(rule(ProfileCase(snapshot, snapshot.profile)))
-    )
+@keeps
+def _found(snapshot: Snapshot, device: int | None, rule: Rule) -> list[Ranked]:
+    return list(rule.find(_case(snapshot, device)))
 
 
 def about(snapshot: Snapshot, rules: Collection[str]) -> list[Ranked]:
     """The findings of a heap dump that some rules made, by their names. Raises :class:`LackingError`."""
     return [
         each
-        for rule, names in graph_rules(graph_of(snapshot.info)).items()
-        if not set(names).isdisjoint(rules)
-        for each in _of_graph(rule)(snapshot)
+        for rule in rules_for(graph_of(snapshot.info))
+        if not set(rule.names).isdisjoint(rules)
+        for each in _found(snapshot, None, rule)
         if each.finding.rule in rules
     ]
 
@@ -161,20 +163,14 @@ def compared_with(
     return [
         [
             each.finding
-            for rule, names in graph_rules(info).items()
-            if not some.isdisjoint(names)
-            for each in rule(GraphCase(snapshot, info, compared_with=whole))
+            for rule in rules_for(info)
+            if not some.isdisjoint(rule.names)
+            for each in rule.find(GraphCase(snapshot, info, compared_with=whole))
             if each.finding.rule in some
         ]
         for whole, some in tries
         if some
     ]
-
-
-def _of_graph(rule: Callable[[GraphCase], Iterator[Ranked]]) -> Rule:
-    return lambda snapshot: snapshot.keep(
-        f"findings.{rule.__name__}", lambda: list(rule(GraphCase(snapshot, graph_of(snapshot.info))))
-    )
 
 
 def ranked(snapshot: Snapshot, device: int | None) -> list[Ranked]:
