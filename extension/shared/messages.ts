@@ -25,7 +25,18 @@ type Unpacked<R> = R extends { geometry: string } ? Omit<R, 'geometry'> & { geom
 
 /** The names of the panes below the picture, and of the pictures; each has a command in the palette. */
 export const PANE_IDS = [
-  ...(['liveSet', 'flame', 'oom', 'steps', 'state', 'compare', 'sql', 'sizes', 'bookmarks'] as const),
+  ...([
+    'liveSet',
+    'flame',
+    'oom',
+    'steps',
+    'state',
+    'compare',
+    'sql',
+    'sizes',
+    'bookmarks',
+    'whatIf',
+  ] as const),
   ...(['types', 'dominators', 'why', 'threads', 'images'] as const),
 ] as const;
 export const PICTURE_IDS = ['stacked', 'map', 'reserved', 'compare'] as const;

@@ -221,6 +221,18 @@ export interface Branch {
   attribution: 'any' | 'mine';
 }
 
+/** How exactly a replay with the recorded settings reproduces the trace. */
+export interface Calibration {
+  exact: boolean;
+  segments: number;
+  segments_equal: number;
+  addresses: number;
+  addresses_equal: number;
+  peak_reserved_bytes: number;
+  recorded_peak_reserved_bytes: number;
+  reason: Text | null;
+}
+
 /** A frame whose `file` names a cell: `/tmp/ipykernel_…/HASH.py`, `<ipython-input-…>`. */
 export interface CellParams {
   snapshot: string;
@@ -751,6 +763,13 @@ export interface Evidence {
   by: 'caller' | 'category' | 'file' | 'freed' | 'function' | 'label' | 'line' | 'module' | 'package' | 'pool' | 'size' | 'stack' | 'stream' | 'thread' | null;
   event: number | null;
   allocation: number | null;
+}
+
+/** A request that got no memory. `event` counts the device's events from 0. */
+export interface Failure {
+  event: number;
+  asked_bytes: number;
+  missing_bytes: number | null;
 }
 
 /** A field that isn't a reference; of an array of numbers its length, and an element. */
@@ -2950,6 +2969,15 @@ export interface RootRow {
   line: number | null;
 }
 
+/** What a replay came to, or the trace itself. */
+export interface Run {
+  settings: string;
+  without: string[];
+  peak_allocated_bytes: number;
+  peak_reserved_bytes: number;
+  out_of_memory: Failure | null;
+}
+
 /**
  * Write what a view has made to the file `path`, which the user has chosen, and confirmed if it exists.
  *
@@ -3602,6 +3630,34 @@ export interface ViewportResult {
   areas: Area[];
 }
 
+/** The answer. Only the recorded row is there where the trace can't be replayed. */
+export interface WhatIf {
+  device: number;
+  calibration: Calibration;
+  capacity_bytes: number | null;
+  laid_out_anew: boolean;
+  rows: Run[];
+}
+
+/** What the replays came to; `exactness` and `conclusion` are sentences, the latter None without a replay. */
+export interface WhatIfAnswer {
+  found: WhatIf;
+  exactness: Text;
+  conclusion: Text | null;
+}
+
+/**
+ * A device's trace, replayed with each of `settings` without what any filter of `without` matches.
+ *
+ * Without both, some settings that may help are tried.
+ */
+export interface WhatIfParams {
+  snapshot: string;
+  device: number;
+  settings: string[];
+  without: string[];
+}
+
 /** What only the references that are left out keep alive, and the objects among what is left out. */
 export interface WithoutAnswer {
   objects: ObjectRow[];
@@ -3734,6 +3790,7 @@ export interface Requests {
   'memlens/tool': { params: ToolParams; result: ToolResult };
   'memlens/toolTouches': { params: ToolTouchesParams; result: ToolTouchesResult };
   'memlens/viewport': { params: ViewportParams; result: ViewportResult };
+  'memlens/whatIf': { params: WhatIfParams; result: WhatIfAnswer };
 }
 
 /** The server asks, the client answers. */
@@ -3834,6 +3891,7 @@ export const VIEW_METHODS = [
   'memlens/steps',
   'memlens/timelineSvg',
   'memlens/viewport',
+  'memlens/whatIf',
 ] as const;
 
 /** Sent by the server to the client. */

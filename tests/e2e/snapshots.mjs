@@ -112,6 +112,43 @@ export function outOfMemory() {
   });
 }
 
+/**
+ * A device with room for 100 MiB ran out of it: lines 22 and 43 hold 40 MiB each when line 24 asks for 40 more. Each has
+ * a segment of its own, so that the trace can be replayed to the byte.
+ */
+export function tooTight() {
+  let time = 1_700_000_000_000_000;
+  const event = (action, addr, line, more = {}) => {
+    time += 1000;
+    return { action, addr, size: 40 * MIB, stream: 0, time_us: time, frames: frames(line), ...more };
+  };
+  const first = 0x700000000;
+  const second = first + 64 * MIB;
+  const { addr: _, ...oom } = event('oom', 0, 24, { device_free: 20 * MIB });
+  const segment = (address) => ({
+    ...{ device: 0, address, total_size: 40 * MIB, stream: 0, segment_type: 'large' },
+    ...{ segment_pool_id: [0, 0], is_expandable: false, frames: [] },
+    blocks: [
+      {
+        address,
+        size: 40 * MIB,
+        requested_size: 40 * MIB,
+        state: 'active_allocated',
+        frames: [],
+      },
+    ],
+  });
+  const held = [first, second].flatMap((at, n) => {
+    const line = n === 0 ? 22 : 43;
+    return [event('segment_alloc', at, line), event('alloc', at, line)];
+  });
+  return JSON.stringify({
+    segments: [segment(first), segment(second)],
+    device_traces: [[...held, { ...oom, time_us: time + 1000 }]],
+    allocator_settings: { expandable_segments: false },
+  });
+}
+
 /** Three steps of the profiler, each with an optimizer's step in it, and the compiler's timing of itself as noise. */
 export function annotated() {
   const events = trace(60, 1 << 20);

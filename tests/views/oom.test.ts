@@ -8,7 +8,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { after, before, test } from 'node:test';
-import { outOfMemory } from '../e2e/snapshots.mjs';
+import { outOfMemory, tooTight } from '../e2e/snapshots.mjs';
 
 const FILE = 'full.pickle';
 const folder = mkdtempSync(path.join(os.tmpdir(), 'memlens-oom-'));
@@ -129,4 +129,32 @@ test('reserved memory is drawn, and its figures at a moment add up', async () =>
   assert.match(page.text(`${PICTURE} .reserved-legend`), /Requested by what matches the filter/);
   await page.filter('');
   assert.ok(!shown().some(({ name }) => name === 'Matches the filter'));
+});
+
+test('without a line it would have fitted, and each that is left out can be switched on and off', async () => {
+  const file = 'tight.pickle';
+  writeFileSync(path.join(folder, file), tooTight());
+  const tight = await Page.open(server, path.join(folder, file));
+  const conclusion = (): string => tight.text('.what-if-conclusion');
+  const settings = (): string[] => tight.texts('.what-if tbody th');
+  await tight.pane('What if');
+  assert.equal(conclusion(), 'Memory would have run out with each of these settings.');
+  assert.equal(settings()[0], 'As recorded');
+  const tried = settings().slice(1);
+  assert.ok(tried.length > 2);
+
+  await tight.pane('What’s in memory');
+  await tight.menu(tight.one('.live-set .grid-row.group', 'model.py:22'), 'What If Without This');
+  assert.equal(
+    conclusion(),
+    'Without these allocations it would have fitted, with 80 MiB reserved at the peak.',
+  );
+  assert.deepEqual(settings(), ['As recorded', 'The recorded settings', ...tried]);
+
+  await tight.click('.what-if-terms input');
+  assert.equal(conclusion(), 'Memory would have run out with each of these settings.');
+  await tight.click('.what-if-terms input');
+  assert.match(conclusion(), /would have fitted/);
+  await tight.click('.what-if button', 'Show the Timeline Without Them');
+  assert.match(tight.text('.status-text'), /Peak 40 MiB .*without it: peak 80 MiB/);
 });

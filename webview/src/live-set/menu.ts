@@ -17,7 +17,7 @@ export interface LiveMenuActions {
 }
 
 export function rowMenu(
-  context: Pick<ViewContext, 'api' | 'info'>,
+  context: Pick<ViewContext, 'api' | 'info' | 'timeline'>,
   tree: LiveTree,
   row: LiveNodeRow,
   actions: LiveMenuActions,
@@ -32,10 +32,12 @@ export function rowMenu(
     item(node.kind === 'group' ? t('Highlight') : t('Select'), 'Space', () => actions.pick(false));
   if (hasSource(place)) item(t('Open Line'), 'Enter', () => actions.pick(true));
   if (node.kind === 'group' && node.group.filter !== '') {
-    const { filter } = node.group;
+    const { filter, name } = node.group;
     item(t('Filter to This'), 'F', () => actions.filterTo(filter));
     const others = allBut(filter);
     if (others !== null) item(t('Hide This'), '', () => actions.filterTo(others));
+    const whatIf = context.timeline?.whatIf;
+    if (whatIf) item(t('What If Without This'), '', () => whatIf.add(filter, said(name)));
   }
   if (row.open !== null)
     item(row.open ? t('Collapse') : t('Expand'), row.open ? '←' : '→', () => tree.toggle(row, !row.open));

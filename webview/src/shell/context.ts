@@ -25,6 +25,7 @@ import type { Highlight } from '../timeline/scene/paint';
 import type { Palette } from '../canvas/palette';
 import type { Axis } from '../base/devices';
 import type { Step } from '../timeline/selection';
+import type { WhatIf } from '../timeline/what-if';
 
 /** What may have changed since a part was last updated. */
 export type Change =
@@ -37,6 +38,8 @@ export type Change =
   | 'selection'
   | 'compare'
   | 'attribution'
+  /** What a replay leaves out. */
+  | 'whatIf'
   /** The flame graph is to be shown as it was somewhere before. */
   | 'flame';
 
@@ -50,6 +53,7 @@ export const EVERYTHING: readonly Change[] = [
   'selection',
   'compare',
   'attribution',
+  'whatIf',
 ];
 
 /** What panes know of any view, and what they may do to it. */
@@ -87,6 +91,8 @@ export interface Timeline {
   readonly cursors: Cursors;
   /** The events that are marked on the axis; reported as a change of the device when they become known. */
   readonly flags: Flags;
+  /** What a replay leaves out. */
+  readonly whatIf: WhatIf;
   /** What allocations are coloured by: what the timeline is grouped by, else lines or categories. */
   readonly grouping: GroupedBy;
   /** What to draw pictures with; set by tests. */

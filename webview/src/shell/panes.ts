@@ -26,6 +26,10 @@ const compare = later('compare', t('Compare'), true, always, async (context) =>
   (await import('../compare/pane')).comparePane(context),
 );
 
+const whatIf = later('whatIf', t('What if'), false, isReplayed, async (context: TimelineContext) =>
+  (await import('../timeline/panes/what-if')).whatIfPane(context),
+);
+
 export const TIMELINE_PANES: readonly MakePane<TimelineContext>[] = [
   liveSet,
   later('flame', t('Flame graph'), true, always, async (context) =>
@@ -43,6 +47,7 @@ export const TIMELINE_PANES: readonly MakePane<TimelineContext>[] = [
   sizes,
   compare,
   sqlTab,
+  whatIf,
 ];
 
 export const PROFILE_PANES: readonly MakePane[] = [liveSet, sizes, compare, sqlTab];
@@ -67,6 +72,13 @@ function ranOut(info: SnapshotInfo): boolean {
 
 function hasEvents(info: SnapshotInfo): boolean {
   return devicesOf(info).some(({ events }) => events > 0);
+}
+
+/** Whether it has the segments of its allocator, and the requests that filled them. */
+function isReplayed(info: SnapshotInfo): boolean {
+  return devicesOf(info).some(
+    ({ events, reserved_at_end_bytes: reserved }) => events > 0 && (reserved ?? 0) > 0,
+  );
 }
 
 function hasSizes(info: SnapshotInfo): boolean {

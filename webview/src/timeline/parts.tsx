@@ -242,6 +242,7 @@ export function makeParts(
     },
     open: (allocation) => owner.sources.openLabel(allocation),
     setFilter: (filter) => owner.setFilter(filter),
+    leaveOut: (term, name) => owner.whatIf.add(term, name),
     place: (moment) => cursors.place(moment),
     bookmark: (moment) => tour.add(moment),
     run,

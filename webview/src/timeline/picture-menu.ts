@@ -20,6 +20,8 @@ export interface PictureMenuOwner {
   zoomTo(allocation: number): void;
   open(allocation: AllocationSummary): void;
   setFilter(filter: string): void;
+  /** Replays the trace without what a filter matches. */
+  leaveOut(term: string, name: string): void;
   place(moment: number): void;
   /** Lets the user write a note for a moment. */
   bookmark(moment: number): void;
@@ -77,6 +79,8 @@ function itemsOf(
     made.push(item(t('Filter to This Line'), '', narrow(term)));
     const others = allBut(term);
     if (others !== null) made.push(item(t('Hide This Line'), '', narrow(others)));
+    const { title } = nameOf(allocation);
+    made.push(item(t('What If Without This Line'), '', () => owner.leaveOut(term, title)));
   }
   return [...made, ...copyItems(api, { name: nameOf(allocation).title, place: label }, null), null];
 }

@@ -29,6 +29,7 @@ import type { Palette } from '../canvas/palette';
 import type { Axis } from '../base/devices';
 import type { Selection, Step } from './selection';
 import type { Sources } from './sources';
+import type { WhatIf } from './what-if';
 
 export interface ContextOwner {
   readonly device: DeviceInfo;
@@ -39,6 +40,7 @@ export interface ContextOwner {
   readonly flame: KeptFlame;
   readonly colours: Colours;
   readonly sources: Sources;
+  readonly whatIf: WhatIf;
   setFilter(filter: string): void;
   switchDevice(device: number): void;
   setAxis(axis: Axis): void;
@@ -109,6 +111,10 @@ export class SharedContext implements TimelineContext {
 
   get flame(): KeptFlame {
     return this.owner.flame;
+  }
+
+  get whatIf(): WhatIf {
+    return this.owner.whatIf;
   }
 
   get renderer(): Preference {

@@ -46,6 +46,7 @@ import type { Selection } from './selection';
 import { Sources } from './sources';
 import { Subject } from './subject';
 import { exposeForTests } from './test-hook';
+import { WhatIf } from './what-if';
 
 /** Which picture is exported; a comparison's is drawn over the own timeline. */
 const PICTURE_OF = { stacked: 'stacked', map: 'map', reserved: 'reserved', compare: 'stacked' } as const;
@@ -59,6 +60,7 @@ export class SnapshotView implements Commanded, PartsOwner {
   readonly flame: KeptFlame;
   readonly attribution: KeptAttribution;
   readonly sources: Sources;
+  readonly whatIf: WhatIf;
   readonly arrangement: Arrangement;
   readonly parts: Parts;
   private readonly legends: Legends;
@@ -79,6 +81,10 @@ export class SnapshotView implements Commanded, PartsOwner {
     this.colours = new Colours(info.categories, state.colour);
     const say = (text: string): void => this.say(text);
     this.sources = new Sources(api, say);
+    this.whatIf = new WhatIf(() => {
+      this.changed('whatIf');
+      this.parts.dock.show('whatIf');
+    });
     const compared = (): void => {
       this.comparedWith.value = this.compare.other?.name ?? null;
       this.changed('compare');

@@ -12,9 +12,9 @@ from memlens.cli.ask import ask
 from memlens.cli.columns import Row, say_paragraph, say_tables
 from memlens.cli.options import add_device, add_file, add_json, add_libraries
 from memlens.cli.output import json_line
-from memlens.texts import Text, phrase, plural
 from memlens.units import format_bytes
-from memlens.views.trace.what_if import Calibration, Run, WhatIf, what_if
+from memlens.views.trace.what_if import Run, WhatIf, what_if
+from memlens.views.trace.what_if_words import conclusion, exactness
 
 EXAMPLES = ("memlens what-if samples/train.pickle",)
 
@@ -77,7 +77,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _print(found: WhatIf) -> None:
-    say_paragraph(f"{_exactness(found.calibration)}.")
+    say_paragraph(f"{exactness(found.calibration)}.")
     if found.calibration.reason is not None:
         return
     if found.capacity_bytes is not None:
@@ -90,34 +90,13 @@ def _print(found: WhatIf) -> None:
         say_paragraph(
             "What was live before the first event is assumed to have been allocated by the other settings as well."
         )
+    if (said := conclusion(found)) is not None:
+        say_paragraph(str(said))
     table = [Row(("allocated", "reserved"), "settings")]
     for row in found.rows:
         cells = [format_bytes(each) for each in (row.peak_allocated_bytes, row.peak_reserved_bytes)]
         table.append(Row(cells, f"{_name(row)}{_outcome(row)}"))
     say_tables(table)
-
-
-def _exactness(found: Calibration) -> Text:
-    if found.reason is not None:
-        return phrase("This trace can't be replayed: {reason}", reason=found.reason)
-    if found.exact:
-        allocations = phrase(
-            plural(found.addresses, "the {n} allocation", "all {n} allocations"), n=found.addresses
-        )
-        if not found.segments:
-            return phrase("The replay reproduces {allocations} of the trace", allocations=allocations)
-        return phrase(
-            "The replay reproduces {segments} and {allocations} of the trace",
-            segments=phrase(plural(found.segments, "the {n} segment", "all {n} segments"), n=found.segments),
-            allocations=allocations,
-        )
-    share = abs(found.peak_reserved_bytes / found.recorded_peak_reserved_bytes - 1)
-    return phrase(
-        "The replay differs by {share} at the peak, and reproduces {equal} of {all} allocations of the trace",
-        share=f"{share:.2%}",
-        equal=found.addresses_equal,
-        all=found.addresses,
-    )
 
 
 def _name(row: Run) -> str:

@@ -18,6 +18,7 @@ from memlens.server.handlers import (
     reserved,
     steps,
     timeline,
+    what_if,
 )
 from memlens.server.handlers import filters as of_filters
 from memlens.server.questions import QUESTIONS, Question
@@ -32,6 +33,7 @@ from memlens.views.heap.reachable import shortest_paths as shortest
 
 MODULES = (
     bookmarks, exports, of_filters, findings, flame, groups, heap, memory_map, oom, profile, reserved, steps, timeline,
+    what_if,
 )  # fmt: skip
 """Those that declare questions."""
 

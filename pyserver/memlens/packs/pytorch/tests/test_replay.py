@@ -15,7 +15,8 @@ from memlens.errors import BadRequestError
 from memlens.packs.pytorch.replay_settings import Settings, parse
 from memlens.packs.pytorch.tests.reference_allocator import MIB, DeviceFullError, ReferenceAllocator
 from memlens.store.snapshot import Snapshot
-from memlens.views.trace.what_if import what_if
+from memlens.views.trace.what_if import Calibration, Failure, Run, WhatIf, what_if
+from memlens.views.trace.what_if_words import conclusion
 
 SETTINGS: dict[str, dict[str, Any]] = {
     "default": {},
@@ -245,3 +246,49 @@ def test_settings_are_read_as_pytorch_reads_them() -> None:
                   "roundup_power2_divisions:3", "garbage_collection_threshold:1.5"):  # fmt: skip
         with pytest.raises(BadRequestError):
             parse(wrong)
+
+
+EXACT = Calibration(
+    exact=True,
+    segments=1,
+    segments_equal=1,
+    addresses=1,
+    addresses_equal=1,
+    peak_reserved_bytes=100 * MIB,
+    recorded_peak_reserved_bytes=100 * MIB,
+    reason=None,
+)
+FULL = Failure(event=1234, asked_bytes=9 * MIB, missing_bytes=5 * MIB)
+
+
+def row(settings: str, mib: int, failure: Failure | None = None, *without: str) -> Run:
+    return Run(
+        settings=settings,
+        without=list(without),
+        peak_allocated_bytes=mib * MIB,
+        peak_reserved_bytes=mib * MIB,
+        out_of_memory=failure,
+    )
+
+
+RECORDED, FAILED = row("recorded", 100), row("recorded", 100, FULL)
+
+
+@pytest.mark.parametrize(
+    ("recorded", "tried", "said"),
+    [
+        (RECORDED, [row("a:1", 100), row("b:2", 120)], "None of these settings would have reserved"),
+        (RECORDED, [row("a:1", 90), row("b:2", 80)], "With b:2 80 MiB would have been reserved"),
+        (FAILED, [row("a:1", 100, FULL)], "Memory would have run out with each"),
+        (FAILED, [row("a:1", 70, FULL), row("b:2", 99)], "With b:2 it would have fitted, with 99 MiB"),
+        (FAILED, [row("recorded", 90, None, "x")], "Without these allocations it would have fitted, with 90"),
+        (FAILED, [row("recorded", 90, FULL, "x")], "still have run out: at event 1,234 5 MiB were missing."),
+        (RECORDED, [row("recorded", 60, None, "x")], "Without these allocations 60 MiB would have been"),
+        (RECORDED, [], "None"),
+    ],
+)
+def test_what_replays_come_to_is_said_in_a_sentence(recorded: Run, tried: list[Run], said: str) -> None:
+    found = WhatIf(
+        device=0, calibration=EXACT, capacity_bytes=None, laid_out_anew=False, rows=[recorded, *tried]
+    )
+    assert said in str(conclusion(found))

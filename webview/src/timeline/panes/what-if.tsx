@@ -1,0 +1,195 @@
+// What would have happened: the trace replayed with other settings of the allocator, or without some of its allocations.
+
+import { signal } from '@preact/signals';
+import type { VNode } from 'preact';
+import type { Run, WhatIfAnswer } from '../../../../extension/shared/protocol.gen';
+import { bytes } from '../../base/format';
+import { count, said, t } from '../../base/l10n';
+import { Latest } from '../../base/latest';
+import { messageOf, shorten, visible } from '../../base/text';
+import type { TimelineContext } from '../../shell/context';
+import { allBut } from '../../shell/filter-terms';
+import type { Pane, PaneRoom } from '../../shell/pane';
+import { withSign } from '../../compare/comparison';
+import { IconButton } from '../../widgets/icon-button';
+import { number, SizeCell, TableHead } from '../../widgets/table-parts';
+import type { LeftOut } from '../what-if';
+
+class Replays {
+  readonly answer = signal<WhatIfAnswer | null>(null);
+  readonly note = signal('');
+  /** Settings that may help, and the device that they are of. */
+  private candidates: { readonly device: number; readonly settings: readonly string[] } | null = null;
+  private readonly latest = new Latest();
+
+  constructor(readonly context: TimelineContext) {}
+
+  cancel(): void {
+    this.latest.cancel();
+  }
+
+  /** Replays with what is left out now, by the settings that may help. */
+  ask(): void {
+    const { context, candidates } = this;
+    const { device } = context.device;
+    const settings = candidates?.device === device ? candidates.settings : null;
+    const without = settings ? [...context.whatIf.terms] : [];
+    this.note.value = t('Replaying…');
+    this.latest.ask(
+      context.api.request('memlens/whatIf', {
+        ...{ device, without, settings: without.length > 0 ? [...(settings ?? [])] : [] },
+      }),
+      (answer) => {
+        if (!settings) {
+          const [, ...tried] = answer.found.rows;
+          this.candidates = { device, settings: tried.map((row) => row.settings) };
+          if (context.whatIf.terms.length > 0) {
+            this.ask();
+            return;
+          }
+        }
+        this.note.value = '';
+        this.answer.value = answer;
+      },
+      (error) => {
+        this.answer.value = null;
+        this.note.value = messageOf(error);
+      },
+    );
+  }
+
+  /** Shows all of the view without what is left out. */
+  showWithout(): void {
+    const terms = this.context.whatIf.terms.flatMap((term) => allBut(term) ?? []);
+    this.context.setFilter(terms.join(' '));
+  }
+}
+
+export const whatIfPane = (context: TimelineContext): Pane => {
+  const replays = new Replays(context);
+  return {
+    ...{ id: 'whatIf', title: t('What if'), usesSet: false },
+    View: (room) => <WhatIfView replays={replays} room={room} />,
+    update: (changes) => {
+      if (changes.has('device') || changes.has('whatIf')) replays.ask();
+    },
+    dispose: () => replays.cancel(),
+  };
+};
+
+function WhatIfView({ replays, room }: { readonly replays: Replays; readonly room: PaneRoom }): VNode {
+  const { leftOut, terms } = replays.context.whatIf;
+  const answer = replays.answer.value;
+  return (
+    <section {...room} class="what-if pane">
+      {leftOut.length > 0 && <Terms leftOut={leftOut} replays={replays} />}
+      <p class="what-if-conclusion" role="status">
+        {replays.note.value || (answer?.conclusion ? said(answer.conclusion) : '')}
+      </p>
+      {answer && <Rows rows={answer.found.rows} />}
+      {answer && <Notes answer={answer} />}
+      {leftOut.length === 0 && (
+        <p class="muted">
+          {t('To leave a line out, choose “What If Without This” in the menu of a row or of the picture.')}
+        </p>
+      )}
+      {terms.length > 0 && (
+        <p>
+          <button type="button" class="button secondary" onClick={() => replays.showWithout()}>
+            {t('Show the Timeline Without Them')}
+          </button>
+        </p>
+      )}
+    </section>
+  );
+}
+
+/** What is left out, each to be switched on and off. */
+function Terms({
+  leftOut,
+  replays,
+}: {
+  readonly leftOut: readonly LeftOut[];
+  readonly replays: Replays;
+}): VNode {
+  const { whatIf } = replays.context;
+  return (
+    <ul class="what-if-terms" aria-label={t('Left out')}>
+      {leftOut.map(({ term, name, on }) => (
+        <li key={term}>
+          <label title={shorten(term, 300)}>
+            <input
+              type="checkbox"
+              checked={on}
+              onChange={({ currentTarget }) => whatIf.turn(term, currentTarget.checked)}
+            />
+            <bdi>{t('Without {0}', shorten(name, 80))}</bdi>
+          </label>
+          <IconButton icon="close" label={t('Remove')} press={() => whatIf.remove(term)} />
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+function Rows({ rows }: { readonly rows: readonly Run[] }): VNode {
+  const [recorded] = rows;
+  return (
+    <table>
+      <TableHead
+        columns={[
+          t('Settings'),
+          number(t('Peak allocated')),
+          number(t('Peak reserved')),
+          number(t('Change')),
+          t('Out of memory'),
+        ]}
+      />
+      <tbody>
+        {rows.map((row, at) => (
+          <tr key={at}>
+            <th scope="row">{visible(row === recorded ? t('As recorded') : settingsOf(row))}</th>
+            <SizeCell size={row.peak_allocated_bytes}>{bytes(row.peak_allocated_bytes)}</SizeCell>
+            <SizeCell size={row.peak_reserved_bytes}>{bytes(row.peak_reserved_bytes)}</SizeCell>
+            <td class="number">
+              {row === recorded || !recorded
+                ? ''
+                : withSign(row.peak_reserved_bytes - recorded.peak_reserved_bytes)}
+            </td>
+            <td>{outcomeOf(row)}</td>
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  );
+}
+
+function settingsOf({ settings }: Run): string {
+  return settings === 'recorded' ? t('The recorded settings') : shorten(settings, 200);
+}
+
+function outcomeOf({ out_of_memory: failure }: Run): string {
+  if (!failure) return t('No');
+  const { event, missing_bytes: missing } = failure;
+  return missing === null
+    ? t('At event {0}', count(event))
+    : t('At event {0}, {1} missing', count(event), bytes(missing));
+}
+
+/** What the figures rest on. */
+function Notes({ answer: { exactness, found } }: { readonly answer: WhatIfAnswer }): VNode {
+  const { capacity_bytes: capacity, laid_out_anew: anew, rows, calibration } = found;
+  const notes = [
+    `${said(exactness)}.`,
+    calibration.reason === null && capacity !== null && t('At most {0} could be reserved.', bytes(capacity)),
+    calibration.reason === null &&
+      capacity === null &&
+      rows.every((row) => row.out_of_memory === null) &&
+      t('The file doesn’t say how much memory there was, so nothing can run out.'),
+    anew &&
+      t(
+        'What was live before the first event is assumed to have been allocated by the other settings as well.',
+      ),
+  ];
+  return <p class="muted">{visible(notes.filter((note) => note !== false).join(' '))}</p>;
+}
