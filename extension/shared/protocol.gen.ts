@@ -3639,7 +3639,7 @@ export interface WhatIf {
   rows: Run[];
 }
 
-/** What the replays came to; `exactness` and `conclusion` are sentences, the latter None without a replay. */
+/** What replays came to; `exactness` and `conclusion` are sentences, the latter None without a replay. */
 export interface WhatIfAnswer {
   found: WhatIf;
   exactness: Text;

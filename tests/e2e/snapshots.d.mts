@@ -9,6 +9,8 @@ export function kept(
   stacks: readonly (readonly (readonly [file: string, line: number, name: string])[])[],
 ): string;
 export function outOfMemory(): string;
+/** Fits only without a line. */
+export function tooTight(): string;
 export function annotated(): string;
 export function segmented(): string;
 export function named(name: string, file: string): string;

@@ -1,11 +1,26 @@
 """What a replay comes to, in sentences."""
 
+from msgspec import Struct
+
 from memlens.texts import Text, phrase, plural
 from memlens.units import format_bytes
 from memlens.views.trace.what_if import Calibration, Run, WhatIf
 
 NOTICEABLE = 0.01
 """A setting that changes the peak by a smaller share isn't worth a sentence."""
+
+
+class WhatIfAnswer(Struct, frozen=True):
+    """What replays came to; ``exactness`` and ``conclusion`` are sentences, the latter None without a replay."""
+
+    found: WhatIf
+    exactness: Text
+    conclusion: Text | None
+
+
+def said(found: WhatIf) -> WhatIfAnswer:
+    """What replays came to, with its sentences."""
+    return WhatIfAnswer(found, exactness(found.calibration), conclusion(found))
 
 
 def exactness(found: Calibration) -> Text:
