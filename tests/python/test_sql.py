@@ -22,7 +22,7 @@ from tests.python.recordings import TORCH
 from tests.python.replays.torch import allocations, live_bytes, load
 
 from memlens import cli
-from memlens.cli.query_rows import csv_value
+from memlens.cli.query_rows import csv_value, print_rows
 from memlens.errors import BadRequestError
 from memlens.model.info import ProfileInfo
 from memlens.store.artefacts import SEAL_BYTES
@@ -610,3 +610,17 @@ def test_no_part_of_a_text_is_a_formula_where_spreadsheets_separate_by_other_sig
         assert csv_value(f"a{separator}{formula}").endswith(f"{separator[-1]}'{formula}")
         assert csv_value(f"a{separator}{formula}").replace("'", "") == f"a{separator}{formula}"
     assert csv_value(f"a{separator}b = 1") == f"a{separator}b = 1"
+
+
+def test_a_table_holds_few_long_values_in_memory(capsys: pytest.CaptureFixture[str]) -> None:
+    """A thousand rows say how wide its columns are, unless they are long: a row may have 500 megabytes."""
+    seen = ""
+
+    def rows() -> Iterator[tuple[str, ...]]:
+        nonlocal seen
+        for number in range(60):
+            yield (f"row {number} ".ljust(5_000, "x"),) * 20
+        seen = capsys.readouterr().out
+
+    print_rows([f"c{number}" for number in range(20)], rows(), "table", None)
+    assert seen.count("row 0 ") == 20

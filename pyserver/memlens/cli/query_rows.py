@@ -33,7 +33,8 @@ TABLE_ROWS = 1_000
 _WIDEST_CELL = 60
 _LONGEST_CELL = 4_000
 """Characters of a cell in a printed table; JSON and CSV have all of them."""
-_ROWS_MEASURED = 1_000
+_ROWS_MEASURED, _MOST_MEASURED = 1_000, 4 << 20
+"""The rows that say how wide a table's columns are, and their characters: they are in memory at once."""
 _FORMULA = r"[\s\x00-\x1f\u200b-\u200f\u2028-\u202e\u2060-\u2064\ufeff]*[=+\-@\uff1d\uff0b\uff0d\uff20]"
 """Signs that begin a formula, also the full-width ones; spreadsheets skip blanks before them."""
 _FIRST = re.compile(rf"{_FORMULA}|[\t\r\n]")
@@ -213,13 +214,19 @@ def csv_on_terminal(value: Any) -> Any:
 def _print_table(names: list[str], rows: Iterable[tuple[Any, ...]]) -> None:
     """Print a table whose columns fit their first rows, with numbers aligned to the right."""
     stream: Iterator[tuple[Any, ...]] = iter(rows)
-    first = list(itertools.islice(stream, _ROWS_MEASURED))
+    first: list[list[str]] = []
     widths = [len(name) for name in names]
     numeric = [True] * len(names)
-    for row in first:
-        for column, value in enumerate(row):
-            widths[column] = min(max(widths[column], len(_shown(value))), _WIDEST_CELL)
+    held = 0
+    for row in stream:
+        shown = [*map(_shown, row)]
+        for column, (value, cell) in enumerate(zip(row, shown, strict=True)):
+            widths[column] = min(max(widths[column], len(cell)), _WIDEST_CELL)
             numeric[column] = numeric[column] and (value is None or isinstance(value, int | float))
+            held += len(cell)
+        first.append(shown)
+        if len(first) == _ROWS_MEASURED or held > _MOST_MEASURED:
+            break
 
     def line(cells: Iterable[str]) -> str:
         padded = (
@@ -230,8 +237,8 @@ def _print_table(names: list[str], rows: Iterable[tuple[Any, ...]]) -> None:
 
     say(line(names))
     say(line("-" * width for width in widths))
-    for row in itertools.chain(first, stream):
-        say(line(map(_shown, row)))
+    for cells in itertools.chain(first, (map(_shown, row) for row in stream)):
+        say(line(cells))
 
 
 def _shown(value: Any) -> str:
