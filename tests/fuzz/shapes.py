@@ -545,6 +545,19 @@ def heap_text_deep(size: int) -> bytes:
     return f"heap profile: {size}: {total} [{size}: {total}] @ heap_v2/524288\n{stacks}\nMAPPED_LIBRARIES:\n".encode()
 
 
+def java_heap_blanks(size: int) -> bytes:
+    """A heap profile of Java in text, with names of ``size`` blanks, parentheses and colons."""
+    names = (
+        b"a" + b" " * size + b"b",
+        b"c" + b" " * size + b"d (e",
+        b"f" + b" (" * size,
+        b"g (h" + b":1" * size + b")",
+    )
+    addresses = b"".join(b" 0x%x" % each for each in range(1, 1 + len(names)))
+    lines = b"".join(b"0x%x %s\n" % (number, name) for number, name in enumerate(names, 1))
+    return b"--- heapz 1 ---\nformat = java\nresolution = bytes\n 1 100 @" + addresses + b"\n\n" + lines
+
+
 def hprof_cycle(size: int) -> bytes:
     """Classes that are their own superclasses, in a circle of ``size``."""
     dump = Dump()
@@ -626,4 +639,5 @@ SHAPES: dict[str, Shape] = {
     "gcdump-list": Shape("gcdump", gcdump_list, 100_000),
     "ruby-long-name": Shape("json", ruby_long_name, 10_000_000),
     "heap-text-deep": Shape("heap", heap_text_deep, 50),
+    "java-heap-blanks": Shape("heap", java_heap_blanks, 100_000),
 }

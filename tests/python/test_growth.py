@@ -241,6 +241,7 @@ SHARED = {
     "torch-empty-traces": "info",
     "torch-categories": "findings",
     "torch-annotations": "steps",
+    "java-heap-blanks": "info",
 }
 """Shapes, and a command that took minutes, gigabytes or fifty times the file for what much of the file shares."""
 

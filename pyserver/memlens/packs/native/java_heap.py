@@ -30,10 +30,11 @@ _RATE_BYTES = 512 << 10
 _HEAD_BYTES = 4096
 _NATIVE_METHOD = -2
 _FIRST = re.compile(rb"--- heapz (?P<version>\d{1,9}) ---[ \t]*\r?\n")
-_ATTRIBUTE = re.compile(rb"[ \t]*(?:(?P<name>[\w ]+?) *= *(?P<text>[\w ]+?))?[ \t]*\r?\n")
-_NAME = re.compile(rb"^[ \t]*0x([0-9a-fA-F]{1,16})[ \t]+([^\n]*?)[ \t\r]*$", re.MULTILINE)
-_PLACE = re.compile(r"(?P<function>.*)\s+\((?P<file>.+):(?P<line>-?\d+)\)")
-_BINARY = re.compile(r"(?P<function>.*)\s+\((?P<path>.*)\)")
+_ATTRIBUTE = re.compile(rb"[ \t]*(?:(?P<name>\w[\w ]*?) *= *(?P<text>\w[\w ]*?))?[ \t]*\r?\n")
+_NAME = re.compile(rb"^[ \t]*0x([0-9a-fA-F]{1,16})[ \t]+([^\n]*)$", re.MULTILINE)
+_HELD = re.compile(r"(?P<function>.*)\s\((?P<place>.*)\)")
+"""Only for names that end with a parenthesis: each part matches then where it is tried first, however long it is."""
+_NUMBER = re.compile(r"-?\d+")
 
 
 def sniff(head: bytes) -> bool:
@@ -114,28 +115,34 @@ def _names(source: Source, start: int) -> dict[int, str]:
     if not start:
         return {}
     return {
-        int(line[1], 16): line[2].decode("utf-8", "replace") for line in _NAME.finditer(source.data, start)
+        int(line[1], 16): line[2].rstrip(b" \t\r").decode("utf-8", "replace")
+        for line in _NAME.finditer(source.data, start)
     }
 
 
 def _frame(address: int, name: str) -> SourceFrame:
     """Parse ``com.foo.Bar.baz (Bar.java:34)``, ``memcpy (/lib/libc.so.6)``, or a state of the JVM such as ``GC``."""
-    place = _PLACE.fullmatch(name)
-    if place is not None:
-        line = int(place["line"]) if len(place["line"]) < 11 else 0
-        return profiled_frame(_path(place["function"], place["file"]), line, place["function"])
-    binary = _BINARY.fullmatch(name)
-    if binary is not None:
-        return profiled_frame("", 0, binary["function"], binary["path"])
-    return profiled_frame("", 0, name or f"0x{address:x}")
+    held = _HELD.fullmatch(name) if name.endswith(")") else None
+    if held is None:
+        return profiled_frame("", 0, name or f"0x{address:x}")
+    file, line = _file_and_line(held["place"])
+    if line:
+        number = int(line) if len(line) < 11 else 0
+        return profiled_frame(_path(held["function"], file), number, held["function"])
+    return profiled_frame("", 0, held["function"], held["place"])
+
+
+def _file_and_line(place: str) -> tuple[str, str]:
+    """Return both parts of ``Bar.java:34``; both are empty where it is anything else."""
+    file, _, line = place.rpartition(":")
+    return (file, line) if file and _NUMBER.fullmatch(line) else ("", "")
 
 
 def _has_wrong_line(name: str) -> bool:
     """Whether a frame has a line that no file has; native methods have -2, others without a line -1."""
-    place = _PLACE.fullmatch(name)
-    return place is not None and not (
-        len(place["line"]) < 11 and _NATIVE_METHOD <= int(place["line"]) <= MOST_LINE
-    )
+    held = _HELD.fullmatch(name) if name.endswith(")") else None
+    line = _file_and_line(held["place"])[1] if held is not None else ""
+    return bool(line) and not (len(line) < 11 and _NATIVE_METHOD <= int(line) <= MOST_LINE)
 
 
 def _path(function: str, file: str) -> str:
