@@ -12,7 +12,7 @@ _ARGUMENTS = re.compile(r"[<(\[]")
 
 def package_of(name: str, kind: str) -> str:
     """The package of a type by its name, empty where the name has none; ``kind`` is the format."""
-    if not registry.objects_of(kind).has_packages:
+    if not registry.objects_of(kind).platform.has_packages:
         return NO_PACKAGE
     # what is between brackets are other types, and what follows a blank is where the type was loaded from
     head = _ARGUMENTS.split(_ARRAY.sub("", name.split(" (", 1)[0]), maxsplit=1)[0]

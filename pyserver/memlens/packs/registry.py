@@ -383,7 +383,7 @@ def sql_examples(kind: str) -> str:
 
 def unstable_names() -> list[str]:
     """Patterns of the parts of names that another process would name otherwise; what stays is in groups."""
-    return [name for _, objects in all_objects() for name in objects.unstable_names]
+    return [name for _, objects in all_objects() for name in objects.classes.unstable_names]
 
 
 def allocation_tables() -> Iterator[str]:
@@ -438,7 +438,11 @@ def types_named_in_code() -> frozenset[str]:
     """Types of objects that have names of the program's own; those of others are what strings and numbers contain."""
     known = (each.objects for each in formats().values() if each.objects is not None)
     return frozenset[str]().union(
-        *(types for each in known for types in (each.classes, each.code, each.named_in_code))
+        *(
+            types
+            for each in known
+            for types in (each.classes.types, each.classes.code, each.classes.named_in_code)
+        )
     )
 
 

@@ -79,7 +79,7 @@ class HeapLines:
             if not rows:
                 continue
             state = await self._sources.state(document, bound)
-            declaration = objects_of(bound.snapshot.info.kind).class_declaration
+            declaration = objects_of(bound.snapshot.info.kind).classes.declaration
             classes = (
                 await asyncio.to_thread(_lines_of_classes, declaration, document.path, rows, bound.skipped)
                 if declaration is not None and document.cell is None

@@ -83,7 +83,7 @@ class Hierarchy:
 def hierarchy_of(snapshot: Snapshot) -> Hierarchy:
     """The classes of a snapshot's types. Raises :class:`CancelledError` when the snapshot's work is stopped."""
     kinds = snapshot.graph_names.reference_kinds
-    lineage = registry.objects_of(snapshot.info.kind).lineage
+    lineage = registry.objects_of(snapshot.info.kind).classes.lineage
     is_super, is_attribute, is_item = np.zeros((3, 256), np.bool_)
     for number, kind in enumerate(kinds):
         is_super[number] = kind.name == SUPER_CLASS

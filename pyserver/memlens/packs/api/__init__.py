@@ -26,6 +26,8 @@ from memlens.packs.api.formats import (
     Writer,
 )
 from memlens.packs.api.objects import (
+    Classes,
+    CollectionTypes,
     Contents,
     Declarations,
     Exhausted,
@@ -35,7 +37,10 @@ from memlens.packs.api.objects import (
     LibraryArchives,
     Namespaces,
     Objects,
+    Platform,
     Realms,
+    Scopes,
+    Texts,
     ThreadValues,
 )
 from memlens.packs.api.parts import NOTHING, Part
@@ -66,6 +71,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "NOTHING",
+    "Classes",
+    "CollectionTypes",
     "Contents",
     "Declarations",
     "DumpWriter",
@@ -89,6 +96,7 @@ __all__ = [
     "Page",
     "Pages",
     "Part",
+    "Platform",
     "Program",
     "Proof",
     "Realms",
@@ -97,6 +105,8 @@ __all__ = [
     "Redaction",
     "Rule",
     "RuntimeKind",
+    "Scopes",
+    "Texts",
     "ThreadValues",
     "TraceWriter",
     "WithoutPeople",

@@ -2,7 +2,20 @@
 
 import re
 
-from memlens.packs.api import Declarations, Format, Objects, Pack, Part, Rule, RuntimeKind
+from memlens.packs.api import (
+    Classes,
+    CollectionTypes,
+    Declarations,
+    Format,
+    Objects,
+    Pack,
+    Part,
+    Platform,
+    Rule,
+    RuntimeKind,
+    Scopes,
+    Texts,
+)
 from memlens.texts import phrase
 
 _HERE = "memlens.packs.dotnet"
@@ -30,18 +43,28 @@ PACK = Pack(
                 declarations=Declarations(
                     language="dotnet", suffixes=(".cs",), type_name=Part(f"{_HERE}.names:type_name")
                 ),
-                static_roots=True,
-                platform=re.compile(
-                    r"(System|Microsoft|Windows|Interop|Java\.Interop|Mono|Xamarin|Android)(\.|$)"
+                scopes=Scopes(
+                    static_roots=True,
+                    thread_locals=re.compile(r"System\.Threading\.ThreadLocal.*\[\]", re.DOTALL),
                 ),
-                is_managed=True,
-                strings=frozenset(("System.String",)),
-                boxes=frozenset(f"System.{name}" for name in _BOXES),
-                collections=re.compile(r"System\.Collections\.[\w.`]+(?![\w.`$+])(?!.*\[\])"),
-                collection_package="System.Collections.",
-                thread_locals=re.compile(r"System\.Threading\.ThreadLocal.*\[\]", re.DOTALL),
-                # PerfView's, of large objects
-                type_note=re.compile(r" \(Bytes > [^()]*\)$"),
+                platform=Platform(
+                    packages=re.compile(
+                        r"(System|Microsoft|Windows|Interop|Java\.Interop|Mono|Xamarin|Android)(\.|$)"
+                    ),
+                    is_managed=True,
+                ),
+                texts=Texts(
+                    strings=frozenset(("System.String",)),
+                    boxes=frozenset(f"System.{name}" for name in _BOXES),
+                ),
+                collections=CollectionTypes(
+                    types=re.compile(r"System\.Collections\.[\w.`]+(?![\w.`$+])(?!.*\[\])"),
+                    package="System.Collections.",
+                ),
+                classes=Classes(
+                    # PerfView's, of large objects
+                    note=re.compile(r" \(Bytes > [^()]*\)$"),
+                ),
             ),
             not_redacted=(
                 phrase(

@@ -5,6 +5,8 @@ import re
 from msgspec.structs import replace
 
 from memlens.packs.api import (
+    Classes,
+    CollectionTypes,
     Declarations,
     FilterTerm,
     Format,
@@ -12,9 +14,12 @@ from memlens.packs.api import (
     Objects,
     Pack,
     Part,
+    Platform,
     Proof,
     Rule,
     RuntimeKind,
+    Scopes,
+    Texts,
 )
 from memlens.texts import phrase
 
@@ -36,24 +41,6 @@ OBJECTS = Objects(
         # Kotlin's
         whole_file="Kt",
     ),
-    platform=re.compile(
-        r"(java|javax|jdk|sun|com\.sun|kotlin|kotlinx|scala|android|androidx|com\.android|dalvik|libcore)(\.|$)"
-    ),
-    is_managed=True,
-    # of hash maps, sets of them, trees and lists
-    entries=re.compile(
-        r"(?:\.map)?\.table\[\d+\](?:\.next)*\.(?:val|value|key)(?!\w)"
-        r"|(?:\.m)?\.root(?:\.left|\.right)*\.(?:value|key)(?!\w)|\.elementData\[\d+\]"
-    ),
-    strings=frozenset(("java.lang.String",)),
-    boxes=frozenset(f"java.lang.{name}" for name in _BOXES),
-    collections=re.compile(
-        r"(?:java\.util|kotlin\.collections|scala\.collection|androidx?\.(?:util|collection))\."
-        r"[\w.`]+(?![\w.`$+])(?!.*\[\])"
-    ),
-    collection_package="java.util.",
-    thread_locals=re.compile(r"java\.lang\.ThreadLocal\$(?:ThreadLocalMap\$Entry|Values)"),
-    classes=frozenset(("java.lang.Class",)),
     requests=frozenset(
         (
             "org.apache.coyote.Request",
@@ -68,27 +55,55 @@ OBJECTS = Objects(
             "sun.net.httpserver.ExchangeImpl",
         )
     ),
-    says_superclasses=True,
     named_references=("next", "key"),
     thread_values=Part(f"{_HERE}.thread_locals"),
     exhausted=Part(f"{_HERE}.exhausted:ran_out_of"),
-    generated=re.compile(r"\$Proxy\d+$|\$\$"),
-    has_static_fields=True,
-    has_boot_loader=True,
-    unstable_names=(
-        r"(\$\$Lambda)(?:\$\d+)?(?:[+/.](?:0x)?[0-9a-fA-F]+)?(?![\w$])",
-        r"(\bGenerated(?:Method|Constructor|SerializationConstructor)Accessor)\d+\b",
-        r"(\bLambdaForm\$[A-Z]+[$/])\d+\b",
-        r"(\$Proxy|\bjdk\.proxy)\d+\b",
-        # what CGLIB, Byte Buddy, Hibernate, Mockito and Javassist make; the last ones are random
-        r"(\$\$(?:Enhancer|FastClass|KeyFactory)By[A-Za-z]+\$\$)[0-9a-f]+(?:_\d+)?\b",
-        r"(\$(?:ByteBuddy|HibernateProxy|HibernateBasicProxy|MockitoMock)\$)\w+",
-        r"(_\$\$_(?:jvst|javassist_))[0-9a-f]+(?:_[0-9a-f]+)?\b",
-    ),
-    # of Android
-    shared_spaces=frozenset(("zygote", "image", "boot image")),
     without_pixels=Part(f"{_HERE}.images:without_pixels"),
     terms=(FilterTerm(begins="is:softly-reachable", finds="reached by soft references only (Java)"),),
+    platform=Platform(
+        packages=re.compile(
+            r"(java|javax|jdk|sun|com\.sun|kotlin|kotlinx|scala|android|androidx|com\.android|dalvik|libcore)(\.|$)"
+        ),
+        is_managed=True,
+        has_boot_loader=True,
+        # of Android
+        shared_spaces=frozenset(("zygote", "image", "boot image")),
+    ),
+    collections=CollectionTypes(
+        # of hash maps, sets of them, trees and lists
+        entries=re.compile(
+            r"(?:\.map)?\.table\[\d+\](?:\.next)*\.(?:val|value|key)(?!\w)"
+            r"|(?:\.m)?\.root(?:\.left|\.right)*\.(?:value|key)(?!\w)|\.elementData\[\d+\]"
+        ),
+        types=re.compile(
+            r"(?:java\.util|kotlin\.collections|scala\.collection|androidx?\.(?:util|collection))\."
+            r"[\w.`]+(?![\w.`$+])(?!.*\[\])"
+        ),
+        package="java.util.",
+    ),
+    texts=Texts(
+        strings=frozenset(("java.lang.String",)),
+        boxes=frozenset(f"java.lang.{name}" for name in _BOXES),
+    ),
+    scopes=Scopes(
+        thread_locals=re.compile(r"java\.lang\.ThreadLocal\$(?:ThreadLocalMap\$Entry|Values)"),
+        generated=re.compile(r"\$Proxy\d+$|\$\$"),
+        has_static_fields=True,
+    ),
+    classes=Classes(
+        types=frozenset(("java.lang.Class",)),
+        says_superclasses=True,
+        unstable_names=(
+            r"(\$\$Lambda)(?:\$\d+)?(?:[+/.](?:0x)?[0-9a-fA-F]+)?(?![\w$])",
+            r"(\bGenerated(?:Method|Constructor|SerializationConstructor)Accessor)\d+\b",
+            r"(\bLambdaForm\$[A-Z]+[$/])\d+\b",
+            r"(\$Proxy|\bjdk\.proxy)\d+\b",
+            # what CGLIB, Byte Buddy, Hibernate, Mockito and Javassist make; the last ones are random
+            r"(\$\$(?:Enhancer|FastClass|KeyFactory)By[A-Za-z]+\$\$)[0-9a-f]+(?:_\d+)?\b",
+            r"(\$(?:ByteBuddy|HibernateProxy|HibernateBasicProxy|MockitoMock)\$)\w+",
+            r"(_\$\$_(?:jvst|javassist_))[0-9a-f]+(?:_[0-9a-f]+)?\b",
+        ),
+    ),
 )
 """Of Java's classes, which Android's runtime has as well."""
 
@@ -118,11 +133,17 @@ PACK = Pack(
             is_mapped=True,
             objects=replace(
                 OBJECTS,
-                text_bytes=3_072,
-                has_empty_strings=True,
                 contents=Part(f"{_HERE}.inside"),
                 has_examples=True,
-                collection_sizes=Part(f"{_HERE}.collection_sizes:sizes"),
+                texts=replace(
+                    OBJECTS.texts,
+                    most_bytes=3_072,
+                    has_empty_strings=True,
+                ),
+                collections=replace(
+                    OBJECTS.collections,
+                    sizes=Part(f"{_HERE}.collection_sizes:sizes"),
+                ),
             ),
             redaction=Part(f"{_HERE}.redaction"),
             proof=Proof(

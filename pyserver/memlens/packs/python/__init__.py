@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from memlens.packs.api import (
     NOTHING,
+    Classes,
     Format,
     FrameVariables,
     Language,
@@ -20,6 +21,8 @@ from memlens.packs.api import (
     Program,
     Proof,
     RuntimeKind,
+    Scopes,
+    Texts,
 )
 from memlens.texts import phrase
 
@@ -27,18 +30,24 @@ _HERE = "memlens.packs.python"
 
 _OBJECTS = Objects(
     runtime="Python",
-    strings=frozenset(("str",)),
-    has_empty_strings=True,
-    numbers=frozenset(("int", "float")),
-    classes=frozenset(("type",)),
-    code=frozenset(("type", "module", "function")),
-    named_in_code=frozenset(("builtin_function_or_method", "method", "code")),
-    module_type="module",
-    namespaces=Namespaces(type="dict", attribute="__dict__"),
-    frame_variables=FrameVariables(root="local", module_level="<module>"),
-    lineage="__mro__",
-    # threading.local itself, not classes that inherit from it
-    thread_locals=re.compile(r"_thread\._local"),
+    texts=Texts(
+        strings=frozenset(("str",)),
+        has_empty_strings=True,
+        numbers=frozenset(("int", "float")),
+    ),
+    classes=Classes(
+        types=frozenset(("type",)),
+        code=frozenset(("type", "module", "function")),
+        named_in_code=frozenset(("builtin_function_or_method", "method", "code")),
+        lineage="__mro__",
+    ),
+    scopes=Scopes(
+        module_type="module",
+        namespaces=Namespaces(type="dict", attribute="__dict__"),
+        frame_variables=FrameVariables(root="local", module_level="<module>"),
+        # threading.local itself, not classes that inherit from it
+        thread_locals=re.compile(r"_thread\._local"),
+    ),
 )
 
 PACK = Pack(
@@ -91,10 +100,19 @@ PACK = Pack(
             beginning=b"\x89MLHEAP\n",
             objects=replace(
                 _OBJECTS,
-                # those of PyHeap have no modules in the names of types
-                platform_package=Part(f"{_HERE}.packages:is_of_language"),
-                says_superclasses=True,
-                text_bytes=100,
+                platform=replace(
+                    _OBJECTS.platform,
+                    # those of PyHeap have no modules in the names of types
+                    is_package=Part(f"{_HERE}.packages:is_of_language"),
+                ),
+                classes=replace(
+                    _OBJECTS.classes,
+                    says_superclasses=True,
+                ),
+                texts=replace(
+                    _OBJECTS.texts,
+                    most_bytes=100,
+                ),
             ),
             redaction=Part(f"{_HERE}.redaction"),
             proof=Proof(
@@ -107,7 +125,13 @@ PACK = Pack(
             label="PyHeap",
             reader=Part(f"{_HERE}.pyheap"),
             file_names=("*.pyheap",),
-            objects=replace(_OBJECTS, text_bytes=1_000),
+            objects=replace(
+                _OBJECTS,
+                texts=replace(
+                    _OBJECTS.texts,
+                    most_bytes=1_000,
+                ),
+            ),
             redaction=Part(f"{_HERE}.pyheap_redaction"),
             proof=Proof(
                 recognises=Part(f"{_HERE}.pyheap_proof:recognises"),

@@ -2,7 +2,19 @@
 
 import re
 
-from memlens.packs.api import Format, Language, Objects, Pack, Part, Proof, RuntimeKind
+from memlens.packs.api import (
+    Classes,
+    Format,
+    Language,
+    Objects,
+    Pack,
+    Part,
+    Platform,
+    Proof,
+    RuntimeKind,
+    Scopes,
+    Texts,
+)
 from memlens.texts import phrase
 
 _HERE = "memlens.packs.ruby"
@@ -30,20 +42,28 @@ PACK = Pack(
             json=Part(f"{_HERE}.reader:JSON"),
             objects=Objects(
                 runtime="Ruby",
-                built_in=frozenset(_BUILT_IN),
-                classes=frozenset(("Class", "Module")),
-                code=frozenset(("Class", "Module", "(imemo iseq)", "(imemo ment)")),
                 # a thread has its stack in its own bytes, and the tracer where objects were allocated
                 not_of_the_program=frozenset(
                     ("Ractor", "Thread", "(data ObjectTracing/allocation_info_tracer)")
                 ),
                 # most old objects have them
                 common_flags=frozenset(("old", "uncollectible")),
-                says_superclasses=True,
-                # "vm"
-                mute_roots=True,
-                text_kinds=frozenset(("string",)),
-                text_bytes=4_096,
+                platform=Platform(
+                    built_in=frozenset(_BUILT_IN),
+                ),
+                classes=Classes(
+                    types=frozenset(("Class", "Module")),
+                    code=frozenset(("Class", "Module", "(imemo iseq)", "(imemo ment)")),
+                    says_superclasses=True,
+                ),
+                scopes=Scopes(
+                    # "vm"
+                    mute_roots=True,
+                ),
+                texts=Texts(
+                    kinds=frozenset(("string",)),
+                    most_bytes=4_096,
+                ),
             ),
             redaction=Part(f"{_HERE}.redaction"),
             proof=Proof(

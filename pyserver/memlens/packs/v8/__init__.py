@@ -3,6 +3,8 @@
 import re
 
 from memlens.packs.api import (
+    Classes,
+    CollectionTypes,
     FilterTerm,
     Format,
     JoinedTexts,
@@ -10,10 +12,13 @@ from memlens.packs.api import (
     Objects,
     Pack,
     Part,
+    Platform,
     Proof,
     RecordingKind,
     Rule,
     RuntimeKind,
+    Scopes,
+    Texts,
 )
 from memlens.texts import Text, phrase
 
@@ -60,42 +65,13 @@ PACK = Pack(
             json=Part(f"{_HERE}.heap:JSON"),
             objects=Objects(
                 runtime="JavaScript",
-                # plain objects and functions are the program's
-                built_in=frozenset(_BUILT_IN),
-                plain=frozenset(("Object", "Array", "Function", "Map", "Set", "Promise")),
-                # Node.js's
-                timers=frozenset(("Timeout", "TimersList", "Immediate")),
-                text_bytes=1_024,
-                # String is Julia's, in V8's format
-                text_kinds=frozenset(("string", "concatenated string", "String")),
-                number_texts=("number", "value"),
-                # so many characters are joined, see kernels/texts.pyx
-                joined_texts=JoinedTexts(
-                    kind="concatenated string", most_bytes=1_024, unknown_part="(sliced string)"
-                ),
                 lasting_ids=phrase(
                     "They are between dumps that one process wrote, or that were taken while DevTools or another "
                     "inspector stayed connected."
                 ),
-                has_packages=False,
-                program_kinds=frozenset(("object", "closure")),
-                engine_types=("system / ",),
-                named_in_code=frozenset(("(compiled code)", "Function", "(shape)", "(system)")),
                 all_roots=frozenset(("(synthetic)",)),
                 has_internal_parts=True,
-                # V8 adds what it is, and the address of its page
-                global_object=re.compile(
-                    r"(global|Window)( \(global\*?\)| \[JSGlobalObject\])?( /.*)?", re.DOTALL
-                ),
-                global_scopes=(REALM,),
-                variables_type="system / Context",
-                variables_references="context",
                 named_references=("_events", "context", "table"),
-                platform_files=(OWN_FILES,),
-                platform_name=Text("Node.js"),
-                platform_globals=frozenset(("process",)),
-                collection_sizes=Part(f"{_HERE}.collections:sizes"),
-                unseen_elements=phrase(", or have only small integers, which V8's dumps don't show,"),
                 realms=Part(f"{_HERE}.realms"),
                 terms=(
                     FilterTerm(
@@ -111,7 +87,46 @@ PACK = Pack(
                     ),
                     FilterTerm(begins="is:detached", finds="detached from its document (V8)"),
                 ),
-                class_declaration=re.compile(r"\bclass[ \t]+([\w$]+)"),
+                platform=Platform(
+                    # plain objects and functions are the program's
+                    built_in=frozenset(_BUILT_IN),
+                    plain=frozenset(("Object", "Array", "Function", "Map", "Set", "Promise")),
+                    # Node.js's
+                    timers=frozenset(("Timeout", "TimersList", "Immediate")),
+                    has_packages=False,
+                    program_kinds=frozenset(("object", "closure")),
+                    engine_types=("system / ",),
+                    files=(OWN_FILES,),
+                    name=Text("Node.js"),
+                    global_names=frozenset(("process",)),
+                ),
+                texts=Texts(
+                    most_bytes=1_024,
+                    # String is Julia's, in V8's format
+                    kinds=frozenset(("string", "concatenated string", "String")),
+                    number_texts=("number", "value"),
+                    # so many characters are joined, see kernels/texts.pyx
+                    joined=JoinedTexts(
+                        kind="concatenated string", most_bytes=1_024, unknown_part="(sliced string)"
+                    ),
+                ),
+                classes=Classes(
+                    named_in_code=frozenset(("(compiled code)", "Function", "(shape)", "(system)")),
+                    declaration=re.compile(r"\bclass[ \t]+([\w$]+)"),
+                ),
+                scopes=Scopes(
+                    # V8 adds what it is, and the address of its page
+                    global_object=re.compile(
+                        r"(global|Window)( \(global\*?\)| \[JSGlobalObject\])?( /.*)?", re.DOTALL
+                    ),
+                    global_scopes=(REALM,),
+                    variables_type="system / Context",
+                    variables_references="context",
+                ),
+                collections=CollectionTypes(
+                    sizes=Part(f"{_HERE}.collections:sizes"),
+                    unseen_elements=phrase(", or have only small integers, which V8's dumps don't show,"),
+                ),
             ),
             redaction=Part(f"{_HERE}.redaction"),
             proof=Proof(recognises=Part(f"{_HERE}.proof:recognises"), reader=Part(f"{_HERE}.proof:V8Reader")),

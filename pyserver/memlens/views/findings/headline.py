@@ -277,7 +277,7 @@ def _own_types(case: GraphCase) -> Text | None:
     # those of one name are of several class loaders
     own: dict[str, list[int]] = {}
     for number in np.argsort(-types.retained.astype(np.int64), kind="stable").tolist():
-        is_own = not packages.is_platform[number] and names[number] not in case.known.plain
+        is_own = not packages.is_platform[number] and names[number] not in case.known.platform.plain
         # those with a page's address are global objects
         if is_own and " / " not in names[number] and not case.is_global(names[number]):
             own.setdefault(names[number], []).append(number)

@@ -124,7 +124,7 @@ def examples(info: SnapshotInfo, frameworks: Collection[str] = ()) -> list[SqlEx
         case GraphInfo():
             own = registry.sql_examples(info.kind)
             strings = ", ".join(
-                f"'{name}'" for name in sorted({"String", *registry.objects_of(info.kind).strings})
+                f"'{name}'" for name in sorted({"String", *registry.objects_of(info.kind).texts.strings})
             )
             return [
                 SqlExample(title, query.replace("STRING_TYPES", strings))

@@ -55,13 +55,13 @@ _PLAIN_TYPES = frozenset((
 
 @cache
 def _type_notes() -> list[re.Pattern[str]]:
-    return [objects.type_note for _, objects in registry.all_objects() if objects.type_note is not None]
+    return [objects.classes.note for _, objects in registry.all_objects() if objects.classes.note is not None]
 
 
 @cache
 def _class_types() -> frozenset[str]:
     """The types of classes, which have names."""
-    return frozenset[str]().union(*(objects.classes for _, objects in registry.all_objects()))
+    return frozenset[str]().union(*(objects.classes.types for _, objects in registry.all_objects()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,13 +91,13 @@ class GraphCase:
 
     def is_global(self, name: str) -> bool:
         """Whether a name is that of a global object, or of the type of one."""
-        known = self.known.global_object
+        known = self.known.scopes.global_object
         return known is not None and known.fullmatch(name) is not None
 
     @property
     def is_managed(self) -> bool:
         """Whether what the platform's own objects keep for themselves is known by their packages."""
-        return self.known.is_managed
+        return self.known.platform.is_managed
 
     @property
     def whole(self) -> int:

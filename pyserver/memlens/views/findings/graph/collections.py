@@ -40,7 +40,7 @@ def sized(case: GraphCase) -> Sized:
 
 
 def _sized(case: GraphCase) -> Sized:
-    of_pack = case.known.collection_sizes
+    of_pack = case.known.collections.sizes
     return _NONE if of_pack is None else Sized(*of_pack.load()(case))
 
 
@@ -60,7 +60,7 @@ def empty_collections(case: GraphCase) -> Iterator[Ranked]:
     shown = figure(total, retained_sql(f"object IN ({listed})") if listed else "")
     sentence = phrase(
         "{objects} are empty{unseen} and retain {size} ({share} of the reachable heap){through}. {advice}",
-        unseen=case.known.unseen_elements,
+        unseen=case.known.collections.unseen_elements,
         objects=counted(case, members), size=measured(shown), share=percent(total, case.whole),
         through=mostly_through(case, members), advice=phrase("Create them when the first element is added."),
     )  # fmt: skip
@@ -96,7 +96,7 @@ def boxed_numbers(case: GraphCase) -> Iterator[Ranked]:
 
     Boxes of managed runtimes, and numbers of engines in which small integers are no objects.
     """
-    boxes = case.known.boxes
+    boxes = case.known.texts.boxes
     kinds = sorted({*case.types_where(boxes.__contains__), *case.types_of_kind("number", "heap number")})
     members = case.instances(kinds)
     objects = case.snapshot.objects

@@ -49,7 +49,7 @@ def strings(case: GraphCase) -> Iterator[Ranked]:
     without its parts, which are strings themselves.
     """
     names = case.type_names()
-    of_two = case.known.joined_texts
+    of_two = case.known.texts.joined
     joined = [] if of_two is None else case.types_of_kind(of_two.kind)
     strings = string_types(case.snapshot)
     kinds = sorted({*joined, *case.types_of_kind("string"), *case.types_where(strings.__contains__)})
@@ -279,7 +279,7 @@ def _said(values: dict[str, Any], probable: int, *, mostly: bool) -> Text:
 
 def _in_part(case: GraphCase, numbers: Numbers) -> Mask:
     """Of which texts only a part may be known, by their numbers."""
-    stored, most = case.snapshot.strings, case.known.text_bytes
+    stored, most = case.snapshot.strings, case.known.texts.most_bytes
     if most is None:
         return np.zeros(len(numbers), np.bool_)
     ends = stored.end

@@ -63,7 +63,7 @@ def held_by(case: GraphCase, number: int) -> Text | None:
             if not way and is_class(first):
                 # its name alone is that of the type of its instances
                 shown = phrase("the class {name}", name=shown)
-            elif first.type == case.known.variables_type and sum(map(bool, names)) == 1:
+            elif first.type == case.known.scopes.variables_type and sum(map(bool, names)) == 1:
                 shown = phrase("the variable {name}", name=shown)
             named = _named_first(case, path, first)
             path_part = linked(
@@ -71,12 +71,12 @@ def held_by(case: GraphCase, number: int) -> Text | None:
             )
             # what reaches a class whose static field holds it says nothing more, and what is known by names needs none
             has_name = _has_names(case, first) and (
-                first.object != path.root.object or not case.known.has_static_fields
+                first.object != path.root.object or not case.known.scopes.has_static_fields
             )
-            if not kinds or case.known.global_object is not None or has_name:
+            if not kinds or case.known.scopes.global_object is not None or has_name:
                 return path_part
             return in_a_row([path_part, f"({_root(case, kinds, detail)})"], " ")
-        if not path.steps and detail and registry.objects_of(case.info.kind).static_roots:
+        if not path.steps and detail and registry.objects_of(case.info.kind).scopes.static_roots:
             # a static field is a root itself, with its name
             return linked(_root(case, kinds, detail), objects=ObjectsLink("object", path.root.object))
         nearest = nearest or (phrase("a root: {kinds}", kinds=kinds) if kinds else phrase("a root"))
@@ -85,7 +85,7 @@ def held_by(case: GraphCase, number: int) -> Text | None:
 
 def _root(case: GraphCase, kinds: str, detail: str) -> str:
     """What a path begins at: a kind of roots, and which of them, as ``static var Shop.Program.Open`` of these."""
-    if registry.objects_of(case.info.kind).mute_roots:
+    if registry.objects_of(case.info.kind).scopes.mute_roots:
         return f"root: {kinds}"
     if not detail or detail.startswith(f"{kinds.removesuffix('s')} "):
         return plain_name(detail) or kinds
@@ -100,7 +100,7 @@ def and_held(holder: Text | None) -> Text | str:
 def keeper_of(case: GraphCase, number: int) -> TextPart | None:
     """The closure with a line that keeps a function's variables, the one nearest to a root, if the dump says so."""
     stored, objects = case.snapshot.references, case.snapshot.objects
-    if case.type_names()[int(objects.type[number])] != case.known.variables_type:
+    if case.type_names()[int(objects.type[number])] != case.known.scopes.variables_type:
         return None
     begin, end = (int(stored.referrer_start[number + after]) for after in (0, 1))
     found = stored.referrer[begin:end]
@@ -123,11 +123,11 @@ def _paths(case: GraphCase, number: int) -> list[Path]:
     and what a static field of the program's holds stays when the method that uses it has returned.
     """
     found = paths(case.snapshot, number, _MOST_PATHS).paths
-    if case.known.frame_variables is not None:
+    if case.known.scopes.frame_variables is not None:
         return sorted(found, key=lambda path: _is_known_otherwise(case, path))
-    if case.known.global_object is not None:
+    if case.known.scopes.global_object is not None:
         return sorted(found, key=lambda path: not _begins_with_a_name(case, path))
-    if not case.known.has_static_fields:
+    if not case.known.scopes.has_static_fields:
         return found
     if found and not any(_says_a_field(case, path) for path in found):
         found += paths(case.snapshot, number, _MORE_PATHS, soon=True).paths[len(found) :]
@@ -137,7 +137,7 @@ def _paths(case: GraphCase, number: int) -> list[Path]:
 def _begins_with_a_name(case: GraphCase, path: Path) -> bool:
     """Whether a path passes a global object or a function's variables: the stack has no names."""
     rows = (path.root, *(step.object for step in path.steps))
-    return any(row.type == case.known.variables_type or case.is_global(row.type) for row in rows[:-1])
+    return any(row.type == case.known.scopes.variables_type or case.is_global(row.type) for row in rows[:-1])
 
 
 def _says_a_field(case: GraphCase, path: Path) -> bool:
@@ -153,7 +153,7 @@ def _says_a_field(case: GraphCase, path: Path) -> bool:
 
 
 def _is_generated(case: GraphCase, row: ObjectRow) -> bool:
-    known = case.known.generated
+    known = case.known.scopes.generated
     return known is not None and known.search(row.name) is not None
 
 
@@ -168,7 +168,7 @@ def _is_known_otherwise(case: GraphCase, path: Path) -> bool:
 
 def _is_at_module_level(case: GraphCase, line: LineLink | None) -> bool:
     """Whether a frame runs a module, whose variables are global ones."""
-    known = case.known.frame_variables
+    known = case.known.scopes.frame_variables
     return known is not None and line is not None and line.function == known.module_level
 
 
@@ -182,7 +182,7 @@ def _variable(case: GraphCase, path: Path) -> _Variable | None:
     if _is_local(path):
         thread = next((root.detail for root in path.roots if root.detail), "")
         return _Variable("", thread, _frame_of_local(case, path))
-    of_frames = case.known.frame_variables
+    of_frames = case.known.scopes.frame_variables
     if of_frames is None or all(root.kind != of_frames.root for root in path.roots):
         return None
     known = table(case.snapshot)
@@ -305,17 +305,17 @@ def _way(case: GraphCase, path: Path) -> tuple[ObjectRow, list[str]]:
     begin = max((named or classes or [0])[-1], runtime + 1, _variable_s_function(case, ends))
     steps = path.steps[begin:]
     names = [_step(step.name, step.kind) for step in steps]
-    if case.known.namespaces is not None:
+    if case.known.scopes.namespaces is not None:
         # what such an object has are the attributes of another
-        own = f".{case.known.namespaces.attribute}"
+        own = f".{case.known.scopes.namespaces.attribute}"
         names = ["" if name == own and steps[1:] else name for name in names]
     if steps and not any(names):
         # where references have no names, what they lead to is said up to the object itself
         said = [step.object for step in steps[:-1] if not is_internal(step.object.type)]
         names = [f" > {_own_type(each)}" for each in said] or [""]
-    if case.known.entries is not None and case.known.entries.search("".join(names)):
+    if case.known.collections.entries is not None and case.known.collections.entries.search("".join(names)):
         # which bucket or slot an element is in says nothing, and a key is what a string contains
-        names = _STEPS.findall(case.known.entries.sub("[…]", "".join(names)))
+        names = _STEPS.findall(case.known.collections.entries.sub("[…]", "".join(names)))
     if len(names) > _FIRST_STEPS + _LAST_STEPS + 1:
         names = [*names[:_FIRST_STEPS], "…", *names[-_LAST_STEPS:]]
     return ends[begin], names
@@ -323,7 +323,7 @@ def _way(case: GraphCase, path: Path) -> tuple[ObjectRow, list[str]]:
 
 def _variable_s_function(case: GraphCase, ends: list[ObjectRow]) -> int:
     """The place of the last function's variables on a path: how these are reached is the engine's concern."""
-    variables = case.known.variables_type
+    variables = case.known.scopes.variables_type
     return max((place for place, row in enumerate(ends[:-1]) if row.type == variables), default=0)
 
 
@@ -331,7 +331,7 @@ def _named_first(case: GraphCase, path: Path, first: ObjectRow) -> ObjectRow:
     """The object that the first name on a way is of: of a function's variables what the variable refers to."""
     rows = [path.root, *(step.object for step in path.steps)]
     after = [row.object for row in rows].index(first.object) + 1
-    is_variable = first.type == case.known.variables_type
+    is_variable = first.type == case.known.scopes.variables_type
     return rows[after] if is_variable and after < len(path.steps) else first
 
 
@@ -341,16 +341,16 @@ def _has_names(case: GraphCase, row: ObjectRow) -> bool:
 
 
 def _is_module(case: GraphCase, row: ObjectRow) -> bool:
-    return bool(row.name) and row.type == case.known.module_type
+    return bool(row.name) and row.type == case.known.scopes.module_type
 
 
 def _short_name(case: GraphCase, row: ObjectRow) -> str:
     """What a path begins with: a class's name, a module's, a function's, or else a type with its id."""
     if _is_module(case, row):
         return plain_name(row.name)
-    if row.type == case.known.variables_type:
+    if row.type == case.known.scopes.variables_type:
         return ""
-    known = case.known.global_object
+    known = case.known.scopes.global_object
     if is_class(row) or (row.name and known is not None):
         found = None if known is None else known.fullmatch(row.name)
         return short_type(row.name if found is None else found[1])
@@ -377,7 +377,7 @@ def _is_runtime(case: GraphCase, row: ObjectRow) -> bool:
     """Whether an object is one that the runtime made up to group its roots."""
     kinds = case.snapshot.graph_names.type_kinds
     kind = kinds[int(case.snapshot.types.kind[int(case.snapshot.objects.type[row.object])])]
-    return kind in RUNTIME_KINDS or row.type.startswith(("[", *case.known.global_scopes))
+    return kind in RUNTIME_KINDS or row.type.startswith(("[", *case.known.scopes.global_scopes))
 
 
 def _step(name: str, kind: str) -> str:

@@ -131,7 +131,7 @@ def _is_plain_below_global(case: GraphCase, holder: int | None, group: Group) ->
     """Whether plain objects are below a global object, and are fewer than a collection has."""
     if holder is None or not is_global(case, holder):
         return False
-    is_plain = case.type_names()[group.type] in case.known.plain
+    is_plain = case.type_names()[group.type] in case.known.platform.plain
     return is_plain and len(group.members) < LEAST_COLLECTED and group.retained < MOST_OF_RUNTIME
 
 
@@ -147,7 +147,7 @@ def large_object(case: GraphCase) -> int | None:
 
 
 def _is_of_the_program(case: GraphCase, number: int) -> bool:
-    if case.known.global_object is not None:
+    if case.known.scopes.global_object is not None:
         is_own = not is_global(case, number) and not is_internal(type_of(case, number))
         return is_own and is_held_by_the_program(case, number)
     if type_of(case, number) in case.known.not_of_the_program:
@@ -210,20 +210,20 @@ def _is_code(case: GraphCase, group: Group) -> bool:
     name = case.type_names()[group.type]
     if name in _code_of(case) or group.type in case.types_of_kind("closure"):
         return True
-    known = case.known.namespaces
+    known = case.known.scopes.namespaces
     return known is not None and name == known.type and _are_namespaces(case, group.members, known.attribute)
 
 
 def _code_of(case: GraphCase) -> Collection[str]:
     """The types of classes and of other code."""
-    return case.known.code or case.known.classes
+    return case.known.classes.code or case.known.classes.types
 
 
 def _are_namespaces(case: GraphCase, members: Numbers, attribute: str) -> bool:
     """Whether half of what some objects with attributes retain is in those that have a module's or a class's."""
     stored, objects, strings = case.snapshot.references, case.snapshot.objects, case.snapshot.strings
     code = np.zeros(len(case.type_names()), np.bool_)
-    code[case.types_where(case.known.code.__contains__)] = True
+    code[case.types_where(case.known.classes.code.__contains__)] = True
     is_named = case.kinds(lambda name: name == "attribute")
     rows = np.flatnonzero(is_named[stored.kind])
     rows = rows[code[objects.type[case.sources(rows)]]]
@@ -270,7 +270,7 @@ def _small_children(case: GraphCase, holder: int | None, least: int) -> Numbers:
 def _is_shared(case: GraphCase, numbers: Numbers) -> Numbers:
     """Which objects every process has from its start, and never frees."""
     shared = np.array(
-        [name in case.known.shared_spaces for name in case.snapshot.graph_names.spaces], np.bool_
+        [name in case.known.platform.shared_spaces for name in case.snapshot.graph_names.spaces], np.bool_
     )
     space = case.snapshot.objects.space
     return shared[space[numbers]] if space is not None else np.zeros(len(numbers), np.bool_)

@@ -110,7 +110,7 @@ def _thread(case: GraphCase, holder: int) -> TextPart | None:
 
 
 def _is_joined_text(case: GraphCase, chain: Numbers) -> bool:
-    joined = case.known.joined_texts
+    joined = case.known.texts.joined
     return joined is not None and int(case.snapshot.objects.type[chain[0]]) in case.types_of_kind(joined.kind)
 
 
@@ -135,7 +135,7 @@ def _advice(
     if not is_mostly(groups, int(case.snapshot.objects.retained[holder])):
         return ""
     if is_of_the_engine(case, holder, groups[0]):
-        return phrase(" It is {platform}'s own.", platform=case.known.platform_name)
+        return phrase(" It is {platform}'s own.", platform=case.known.platform.name)
     inner = [groups[0], *within(case, groups[0])]
     if max(len(each.members) for each in inner) < LEAST_COLLECTED or is_of_the_platform(
         case, holder, [each.type for each in inner]
@@ -155,7 +155,7 @@ def is_of_the_engine(case: GraphCase, holder: int, group: Group) -> bool:
     A program may well have many of the platform's buffers.
     """
     own = case.line(int(group.members[0]))
-    if own is None or not own.file.startswith(case.known.platform_files):
+    if own is None or not own.file.startswith(case.known.platform.files):
         return False
     if any(definition(case, each) is not None for each in within(case, group)):
         return False
@@ -170,11 +170,11 @@ def is_held_by_the_program(case: GraphCase, holder: int) -> bool:
             line = case.line(row.object)
             keeper = keeper_of(case, row.object) if line is None else None
             place = line if keeper is None else keeper.line
-            if place is not None and not place.file.startswith(case.known.platform_files):
+            if place is not None and not place.file.startswith(case.known.platform.files):
                 return True
             if (
                 step.kind == "property"
-                and step.name not in case.known.platform_globals
+                and step.name not in case.known.platform.global_names
                 and case.is_global(row.type)
             ):
                 return True
@@ -235,7 +235,7 @@ def of_group(case: GraphCase, holder: int | None, group: Group) -> Ranked:
 
 def _is_of_timers(case: GraphCase, group: Group) -> bool:
     """Whether the runtime's timers hold a group."""
-    timers = case.known.timers
+    timers = case.known.platform.timers
     return bool(timers) and any(
         case.type_names()[each.type] in timers for each in (group, *within(case, group))
     )

@@ -26,7 +26,7 @@ def type_of(case: GraphCase, number: int) -> str:
 
 def is_made_up(case: GraphCase, numbers: Numbers) -> Numbers:
     """Which objects are not the program's: the engine's own, and those by which the dump groups its roots."""
-    beginnings = ("[", *case.known.engine_types)
+    beginnings = ("[", *case.known.platform.engine_types)
     own = case.types_where(lambda name: name.startswith(beginnings))
     chosen = np.zeros(len(case.type_names()), np.bool_)
     chosen[[*own, *case.types_of_kind(*RUNTIME_KINDS)]] = True
@@ -39,7 +39,7 @@ def program_object(case: GraphCase, holder: int) -> int | None:
     Above that are the collection that an array is the table of, and what holds the bytes of a buffer.
     """
     objects, name = case.snapshot.objects, type_of(case, holder)
-    collections = case.known.collections or _NOTHING
+    collections = case.known.collections.types or _NOTHING
     of_dump = bool(is_made_up(case, np.array([holder]))[0])
     least = int(objects.retained[holder])
     if of_dump and int(objects.shallow[holder]) < OWN_SHARE * least:
@@ -66,7 +66,7 @@ def is_entry(name: str) -> bool:
 def owner_of(case: GraphCase, number: int) -> int:
     """The collection that an array or an entry is a part of, or the program's object that has an engine's table."""
     objects, at = case.snapshot.objects, number
-    collections = case.known.collections or _NOTHING
+    collections = case.known.collections.types or _NOTHING
     for _ in range(_MOST_PARTS):
         of_engine = case.known.has_internal_parts and is_internal(type_of(case, at))
         above = dominator_of(objects, at)

@@ -135,7 +135,7 @@ def _softly_held(case: GraphCase, softly: Mask) -> Numbers:
 
 def thread_locals(case: GraphCase) -> Iterator[Ranked]:
     """Thread-local variables retain 1% of the reachable heap, and 32 KiB. Of dumps whose types say so."""
-    names, known = case.type_names(), case.known.thread_locals
+    names, known = case.type_names(), case.known.scopes.thread_locals
     kinds = case.types_where(known.fullmatch) if known is not None else []
     members = case.instances(kinds)
     if not len(members) or case.at_most(members) < case.least:

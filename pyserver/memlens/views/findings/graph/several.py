@@ -86,8 +86,8 @@ def holder_of_all(case: GraphCase, members: Numbers) -> TextPart | None:
 
 
 def _named(case: GraphCase, number: int) -> TextPart:
-    if type_of(case, number) in case.known.timers:
-        name: Text = phrase("{platform}'s timers", platform=case.known.platform_name)
+    if type_of(case, number) in case.known.platform.timers:
+        name: Text = phrase("{platform}'s timers", platform=case.known.platform.name)
     else:
         name = held_by(case, number) or object_part(case, number)
     return linked(name, objects=ObjectsLink("object", number))

@@ -71,7 +71,7 @@ def _says_whose(case: GraphCase, path: Path, rows: list[ObjectRow]) -> bool:
 
 
 def _is_anywhere(case: GraphCase, row: ObjectRow) -> bool:
-    package = case.known.collection_package
+    package = case.known.collections.package
     is_collection = bool(package) and row.type.startswith(package)
     return is_collection or row.type.split(" (", 1)[0].endswith("[]")
 

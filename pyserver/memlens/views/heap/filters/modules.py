@@ -32,7 +32,7 @@ def of_modules(snapshot: Snapshot, term: Term) -> Mask:
     has_none = np.array([not text for text in texts], np.bool_)[of_type]
     if NO_MODULE in term.values:
         found |= has_none
-    if BOOT in term.values and registry.objects_of(snapshot.info.kind).has_boot_loader:
+    if BOOT in term.values and registry.objects_of(snapshot.info.kind).platform.has_boot_loader:
         # a class that isn't in the file, whose name is in brackets, may be of any loader
         found |= has_none & np.array(
             [not name.startswith("(") for name in plain_type_names(snapshot)], np.bool_

@@ -41,7 +41,7 @@ def known_hierarchy(snapshot: Snapshot) -> Hierarchy:
                     [
                         each.title
                         for each in registry.all_formats()
-                        if each.objects and each.objects.says_superclasses
+                        if each.objects and each.objects.classes.says_superclasses
                     ],
                     ", ",
                 ),

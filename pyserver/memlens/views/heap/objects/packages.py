@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 def short_name(name: str, kind: str) -> str:
     """A type's name without its package and loader: ``Order$Line[]`` of ``shop.orders.Order$Line[]``."""
     package = package_of(name, kind)
-    own = name.split(" (", 1)[0] if registry.objects_of(kind).has_packages else name
+    own = name.split(" (", 1)[0] if registry.objects_of(kind).platform.has_packages else name
     return own[len(package) + 1 :] if package else own
 
 
@@ -29,13 +29,13 @@ def is_platform(name: str, package: str, kind: str, type_kind: str) -> bool:
     """Whether a type is the platform's or the engine's by its name; ``kind`` is the format."""
     # what a dump makes up to group its roots is in brackets
     own = registry.objects_of(kind)
-    if name.startswith(("[", "(", *own.engine_types)) or name in own.built_in:
+    if name.startswith(("[", "(", *own.platform.engine_types)) or name in own.platform.built_in:
         return True
-    if own.program_kinds:
-        return type_kind not in own.program_kinds
-    if own.platform_package is not None:
-        return own.platform_package.load()(package)
-    is_of_platform = own.platform is not None and own.platform.match(package) is not None
+    if own.platform.program_kinds:
+        return type_kind not in own.platform.program_kinds
+    if own.platform.is_package is not None:
+        return own.platform.is_package.load()(package)
+    is_of_platform = own.platform.packages is not None and own.platform.packages.match(package) is not None
     return is_of_platform or (not package and name[:1].islower())
 
 
@@ -50,7 +50,7 @@ class Packages:
             [numbers.setdefault(package_of(name, kind), len(numbers)) for name in names], np.uint32
         )
         of_frames = frames_of_types(snapshot)
-        if not registry.objects_of(kind).has_packages:
+        if not registry.objects_of(kind).platform.has_packages:
             self._of_scripts(snapshot, of_frames, numbers)
         self.names: list[str] = list(numbers)
         self.short = [short_name(name, kind) for name in names]

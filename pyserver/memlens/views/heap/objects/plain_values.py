@@ -24,16 +24,16 @@ def plain_value(snapshot: Snapshot, number: int) -> Plain | None:
     kind = snapshot.graph_names.type_kinds[int(snapshot.types.kind[int(objects.type[number])])]
     type_name, name = reader.type_name(number), int(objects.name[number])
     known = registry.objects_of(snapshot.info.kind)
-    if type_name in known.boxes:
+    if type_name in known.texts.boxes:
         found = reader.values(number).get("value")
         return int(found) if isinstance(found, bool) else found
-    is_text = known.has_empty_strings and type_name in known.strings
-    if kind in known.text_kinds or is_text:
+    is_text = known.texts.has_empty_strings and type_name in known.texts.strings
+    if kind in known.texts.kinds or is_text:
         return _text(snapshot, name) if name else _empty(snapshot) if is_text else None
-    if known.number_texts is not None and kind == known.number_texts[0]:
-        held = reader.reference(number, known.number_texts[1])
+    if known.texts.number_texts is not None and kind == known.texts.number_texts[0]:
+        held = reader.reference(number, known.texts.number_texts[1])
         return None if held is None else _parsed(_text(snapshot, int(objects.name[held])))
-    if type_name in known.numbers and name:
+    if type_name in known.texts.numbers and name:
         return _parsed(_text(snapshot, name))
     return None
 

@@ -22,7 +22,7 @@ _OF_KIND = re.compile(r"(.+) \((internal)\)", re.DOTALL)
 
 def string_types(snapshot: Snapshot) -> frozenset[str]:
     """Types of strings, without modules, whose kinds don't say so; such objects have their texts as names."""
-    return _STRINGS | registry.objects_of(snapshot.info.kind).strings
+    return _STRINGS | registry.objects_of(snapshot.info.kind).texts.strings
 
 
 def kinds_where(snapshot: Snapshot, test: Callable[[ReferenceKind], object]) -> Mask:

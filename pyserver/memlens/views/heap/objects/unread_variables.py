@@ -40,7 +40,7 @@ def unread(snapshot: Snapshot) -> Unread:
     begin, end = (stored.start[contexts + after].astype(np.int64) for after in (0, 1))
     count = end - begin
     at, of = spans(begin, count), np.repeat(np.arange(len(contexts)), count)
-    of_variables = registry.objects_of(snapshot.info.kind).variables_references
+    of_variables = registry.objects_of(snapshot.info.kind).scopes.variables_references
     is_variable = kinds_where(snapshot, lambda kind: kind.name == of_variables)[stored.kind[at]]
     at, of = at[is_variable], of[is_variable]
     wanted = of_row << 32 | rows["name"]

@@ -117,7 +117,7 @@ def _is_of_the_runtime(snapshot: Snapshot, numbers: Numbers) -> Mask:
     """Which objects only group roots, or hold everything that is global."""
     kinds = snapshot.objects.type[numbers]
     found: Mask = group_roots(snapshot, snapshot.types.kind)[kinds]
-    names, scopes = type_names(snapshot), registry.objects_of(snapshot.info.kind).global_scopes
+    names, scopes = type_names(snapshot), registry.objects_of(snapshot.info.kind).scopes.global_scopes
     return found | np.array([names[kind].startswith(scopes) for kind in kinds.tolist()], np.bool_)
 
 

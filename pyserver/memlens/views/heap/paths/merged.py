@@ -165,7 +165,7 @@ def _above_type(snapshot: Snapshot, tree: MergedPaths, parent: int) -> str:
         return ""
     name = type_names(snapshot)[int(tree.type[parent])]
     known = registry.objects_of(snapshot.info.kind)
-    is_class = known.has_static_fields and name in known.classes
+    is_class = known.scopes.has_static_fields and name in known.classes.types
     if not is_class or int(tree.targets[parent]) != 1:
         return name
     # a static field is left out by its class's name
