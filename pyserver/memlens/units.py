@@ -103,11 +103,6 @@ def counted(count: int, noun: str) -> str:
     return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
 
 
-def part_has(count: int, total: int, noun: str) -> str:
-    """Format a share and its verb: ``1 of 542 samples has``, ``2 of 542 samples have``."""
-    return f"{count:,} of {counted(total, noun)} {'has' if count == 1 else 'have'}"
-
-
 def dimensions(width: int, height: int) -> str:
     """What an image is called: ``640 \u00d7 480``."""
     return f"{width} \u00d7 {height}"

@@ -238,7 +238,7 @@ def test_blocks_outside_of_segments_are_separate(tmp_path: Path) -> None:
     assert state.outside.tolist() == [1]
     assert state.blocks["size"].tolist() == [1024, (1 << 21) - 1024]
     assert (state.reserved_bytes, state.allocated_bytes, state.requested_bytes) == (1 << 21, 1024, 700)
-    assert state.inactive_split_bytes == state.inactive_bytes == (1 << 21) - 1024
+    assert state.inactive_split_bytes == (1 << 21) - 1024
     empty = state_at(snapshot, 0, 0)
     assert (len(empty.segments), len(empty.blocks), empty.reserved_bytes) == (0, 0, 0)
     for wrong in (-1, 4):

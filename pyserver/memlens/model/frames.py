@@ -114,11 +114,6 @@ def are_mixed(frames: Sequence[SourceFrame]) -> bool:
     return USER in kinds and NATIVE in kinds
 
 
-def is_python(frame: SourceFrame) -> bool:
-    """Return whether the frame is on a line of Python, the user's or a library's."""
-    return frame.kind != NATIVE and frame.line > 0
-
-
 def lacks_its_line(file: str, line: int) -> bool:
     """Return whether a frame of a trace is Python's but lacks its line (its kind is NATIVE, as it can't be opened)."""
     return line <= 0 and file.lower().endswith((".py", ".pyw", ">"))

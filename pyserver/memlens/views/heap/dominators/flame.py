@@ -6,6 +6,7 @@ What fits the filter, and is of the type that is selected, is marked as what a s
 that have such objects, and those above them.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 
 import numpy as np
@@ -60,11 +61,26 @@ class GroupAnswer(Struct, frozen=True):
     """How many of its objects fit the filter; None without one."""
 
 
-class TypeNames:
-    """Types as the names of boxes, see :class:`memlens.views.flame.names.Names`.
+class _BoxNames(ABC):
+    """Names of which the last is that of the node that unreachable objects are below."""
 
-    The last name is that of the node that unreachable objects are below.
-    """
+    @property
+    @abstractmethod
+    def count(self) -> int:
+        """How many names there are."""
+
+    @property
+    def unreachable(self) -> int:
+        """The number of the name of the node that unreachable objects are below."""
+        return self.count - 1
+
+    def ranks(self, _attribution: Attribution) -> U8:
+        """All alike: nothing is charged to another object than itself."""
+        return np.zeros(self.count, np.uint8)
+
+
+class TypeNames(_BoxNames):
+    """Types as the names of boxes, see :class:`memlens.views.flame.names.Names`."""
 
     def __init__(self, snapshot: Snapshot) -> None:
         self._snapshot = snapshot
@@ -74,11 +90,6 @@ class TypeNames:
     def count(self) -> int:
         """How many names there are."""
         return len(self._packages.short) + 1
-
-    @property
-    def unreachable(self) -> int:
-        """The number of the name of the node that unreachable objects are below."""
-        return self.count - 1
 
     def kinds(self) -> U8:
         """The platform's types are libraries'."""
@@ -116,10 +127,6 @@ class TypeNames:
         names = (*type_names(self._snapshot), UNREACHABLE.text)
         return np.array([pattern.matches(name) for name in names], np.uint8)
 
-    def ranks(self, _attribution: Attribution) -> U8:
-        """All alike: nothing is charged to another object than itself."""
-        return np.zeros(self.count, np.uint8)
-
 
 def tree_title(form: Form) -> str:
     """What a picture of a tree is of."""
@@ -129,7 +136,7 @@ def tree_title(form: Form) -> str:
     }[form.tree]
 
 
-class GroupNames:
+class GroupNames(_BoxNames):
     """Packages or modules as the names of boxes, each in a colour of its own, as for types."""
 
     def __init__(self, snapshot: Snapshot, by: Grouping) -> None:
@@ -146,11 +153,6 @@ class GroupNames:
     def count(self) -> int:
         """How many names there are."""
         return len(self._names)
-
-    @property
-    def unreachable(self) -> int:
-        """The number of the name of the node that unreachable objects are below."""
-        return self.count - 1
 
     def kinds(self) -> U8:
         """Those of which the program's types have less than half of the bytes are libraries'."""
@@ -173,10 +175,6 @@ class GroupNames:
         """Those whose names fit."""
         pattern = Pattern(text)
         return np.array([pattern.matches(name.text) for name in self._names], np.uint8)
-
-    def ranks(self, _attribution: Attribution) -> U8:
-        """All alike: nothing is charged to another object than itself."""
-        return np.zeros(self.count, np.uint8)
 
 
 class DrawnTree(CallTree):

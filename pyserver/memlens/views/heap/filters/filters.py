@@ -51,16 +51,10 @@ class Chosen:
         return of_each(snapshot.objects.type, self.types) if self.objects is None else self.objects
 
 
-def chosen(snapshot: Snapshot, text: str) -> Chosen | None:
-    """The objects that fit all terms; None for an empty filter. Raises :class:`BadRequestError`."""
-    terms = checked_terms(snapshot, text)
-    return _chosen(snapshot, tuple(terms)) if terms else None
-
-
-def chosen_without(snapshot: Snapshot, text: str, fields: tuple[str, ...]) -> Chosen | None:
+def chosen(snapshot: Snapshot, text: str, leaving_out: tuple[str, ...] = ()) -> Chosen | None:
     """The objects that fit all terms but those of some fields; None without others. Raises :class:`BadRequestError`."""
-    terms = [term for term in checked_terms(snapshot, text) if term.field not in fields]
-    return _chosen(snapshot, tuple(terms)) if terms else None
+    terms = tuple(term for term in checked_terms(snapshot, text) if term.field not in leaving_out)
+    return _chosen(snapshot, terms) if terms else None
 
 
 def checked_terms(snapshot: Snapshot, text: str) -> list[Term]:

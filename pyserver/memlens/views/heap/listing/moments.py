@@ -50,7 +50,7 @@ def moments(snapshot: Snapshot, filter_text: str) -> MomentsAnswer:
     if not len(snapshot.objects.moments):
         raise BadRequestError(phrase("The heap dump doesn't say when its objects were allocated"))
     bins, whole = _bins(snapshot), _all_sums(snapshot)
-    fitting = filters.chosen_without(snapshot, filter_text, _TERMS)
+    fitting = filters.chosen(snapshot, filter_text, _TERMS)
     some = None if fitting is None else _sums(snapshot, bins, fitting)[0]
     return MomentsAnswer(
         bins.width_us, whole[0][1:].tolist(), whole[1][1:].tolist(), None if some is None else some[1:].tolist(),

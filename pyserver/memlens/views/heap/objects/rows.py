@@ -92,6 +92,13 @@ def check_object(snapshot: Snapshot, number: int) -> int:
     return number
 
 
+def check_objects(snapshot: Snapshot, numbers: Numbers) -> Numbers:
+    """The numbers of some objects. Raises as :func:`check_object`."""
+    for number in (numbers.min(), numbers.max()) if len(numbers) else ():
+        check_object(snapshot, int(number))
+    return numbers
+
+
 @kept
 def type_names(snapshot: Snapshot) -> list[str]:
     """The name of each type, with its module where that isn't part of the name.

@@ -13,7 +13,7 @@ from memlens.model.distinct import distinct
 from memlens.store.snapshot import Snapshot
 from memlens.views.heap.objects.halves import in_halves
 from memlens.views.heap.objects.native_memory import native_or_none, own_native
-from memlens.views.heap.objects.rows import Numbers, check_object
+from memlens.views.heap.objects.rows import Numbers, check_objects
 from memlens.views.heap.reachable.from_roots import followed, held_distances
 
 
@@ -49,8 +49,7 @@ def retained_set(snapshot: Snapshot, numbers: Numbers) -> Mask:
 
 
 def _walked(snapshot: Snapshot, numbers: Numbers, state: U8) -> Retained:
-    for number in (numbers.min(), numbers.max()) if len(numbers) else ():
-        check_object(snapshot, int(number))
+    check_objects(snapshot, numbers)
     stored, objects = snapshot.references, snapshot.objects
     walk = Retained(
         stored.start, stored.target, stored.kind, stored.referrer_start, stored.referrer, stored.referrer_kind,
@@ -66,9 +65,7 @@ def reachable_bytes(snapshot: Snapshot, numbers: Numbers) -> int:
 
     Much of that may be kept alive by others, too. Raises :class:`BadRequestError`.
     """
-    chosen = distinct(np.asarray(numbers, np.int64))
-    for number in (chosen[0], chosen[-1]) if len(chosen) else ():
-        check_object(snapshot, int(number))
+    chosen = check_objects(snapshot, distinct(np.asarray(numbers, np.int64)))
     stored, shallow = snapshot.references, snapshot.objects.shallow
     reached = np.empty(len(shallow), np.uint8)
     reached_from(

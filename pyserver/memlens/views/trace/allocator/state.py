@@ -80,11 +80,6 @@ class AllocatorState:
         return int(self.segments["requested"].sum())
 
     @property
-    def inactive_bytes(self) -> int:
-        """Reserved and free, in segments with active parts or without."""
-        return self.reserved_bytes - self.active_bytes
-
-    @property
     def inactive_split_bytes(self) -> int:
         """Reserved and free in segments with active parts, which therefore can't be released."""
         used = self.segments[self.segments["active"] > 0]
