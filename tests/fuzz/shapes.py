@@ -568,6 +568,85 @@ def hprof_cycle(size: int) -> bytes:
     return dump.end()
 
 
+def v8_sampling_samples(size: int) -> bytes:
+    """A sampling profile with ``size`` samples of one function whose name has 5,000 letters."""
+    function, url = "f" * 5_000, "/" + "a" * 5_000
+    call = f'{{"functionName":"{function}","scriptId":"1","url":"{url}","lineNumber":1,"columnNumber":1}}'
+    samples = ",".join(f'{{"size":8,"nodeId":2,"ordinal":{each}}}' for each in range(size))
+    child = f'{{"callFrame":{call},"selfSize":{8 * size},"id":2,"children":[]}}'
+    return f'{{"head":{{"callFrame":{call},"selfSize":0,"id":1,"children":[{child}]}},"samples":[{samples}]}}'.encode()
+
+
+def perfetto_fields_of_a_name(size: int) -> bytes:
+    """``size`` objects of one class, each with a reference by one field whose name has 50,000 letters."""
+    objects = [{"id": 8 + 8 * each, "type": 1, "size": 8, "targets": [8]} for each in range(size)]
+    types = [{"id": 1, "name": ["a." + "C" * 50_000], "fields": [1], "kind": 1, "location": 1}]
+    packet = perfetto_files.graph_packet(
+        objects=objects,
+        types=types,
+        field_names=[{"iid": 1, "text": ["a.A a.A." + "n" * 50_000]}],
+        location_names=[{"iid": 1, "text": ["/" + "p" * 50_000]}],
+        roots=[{"objects": [8 + 8 * each for each in range(size)], "kind": 1}],
+    )
+    return perfetto_files.trace([packet])
+
+
+def perfetto_all_to_all(size: int) -> bytes:
+    """Objects of Android that all refer to ``size`` others, which a field of their class names as often."""
+    targets = [8 + 8 * each for each in range(size)]
+    objects = [
+        {"id": 8 + 8 * each, "type": 1, "size": 8, "targets": targets, "fields": [1] * size}
+        for each in range(size)
+    ]
+    packet = perfetto_files.graph_packet(
+        objects=objects,
+        types=[{"id": 1, "name": ["a.A[]"], "kind": 1}],
+        field_names=[{"iid": 1, "text": ["a.A a.A.next"]}],
+        roots=[{"objects": [8], "kind": 1}],
+    )
+    return perfetto_files.trace([packet])
+
+
+def gcdump_all_to_all(size: int) -> bytes:
+    """Arrays of .NET that all refer to ``size`` others, of types whose names have 5,000 letters."""
+    types = [("[root]", 0, None), *((f"{each}" + "N" * 5_000, 24, "m" * 5_000) for each in range(20))]
+    every = list(range(1, size + 1))
+    return gcdump_files.gcdump(types, [(0, 0, every), *((1 + each % 20, None, every) for each in every)])
+
+
+def gcdump_counts(size: int) -> bytes:
+    """Two objects, the second of which is said to stand for as many as a fraction of a byte allows, ``size`` times."""
+    return gcdump_files.gcdump(
+        [("[root]", 0, None), ("A.B", (1 << 31) - 1, "a.dll")],
+        [(0, 0, [1]), (1, (1 << 31) - 1, [0] * size)],
+        multipliers=[1e9, 1e9],
+        multiplier=1e9,
+        total=1 << 62,
+    )
+
+
+def ruby_shared_names(size: int) -> bytes:
+    """``size`` objects of a class whose name has 50,000 letters, all referred to by each of 100 arrays."""
+    rows: list[dict[str, Any]] = [
+        {"type": "ROOT", "root": "vm", "references": ["0x8", *(hex(16 + 8 * each) for each in range(100))]},
+        {"address": "0x8", "type": "CLASS", "class": "0x8", "name": "N" * 50_000, "memsize": 40},
+    ]
+    objects = [hex(0x10_0000 + 8 * each) for each in range(size)]
+    rows += (
+        {
+            "address": hex(16 + 8 * each),
+            "type": "ARRAY",
+            "class": "0x8",
+            "length": size,
+            "references": objects,
+            "memsize": 40,
+        }
+        for each in range(100)
+    )
+    rows += ({"address": address, "type": "OBJECT", "class": "0x8", "memsize": 40} for address in objects)
+    return b"".join(json.dumps(row, separators=(",", ":")).encode() + b"\n" for row in rows)
+
+
 def tracemalloc_shared(size: int) -> bytes:
     """``size`` blocks that share one stack of as many frames, which the pickle has once."""
     stack = tuple(("/a/b.py", each + 1) for each in range(size))
@@ -591,7 +670,7 @@ def tracemalloc_long_file(size: int) -> bytes:
 
 
 SHAPES: dict[str, Shape] = {
-    "pprof-inlined": Shape("pb", pprof_inlined, 510),
+    "pprof-inlined": Shape("pb", pprof_inlined, 250),
     "pprof-inlined-refused": Shape("pb", pprof_inlined, 8_000),
     "pprof-labels": Shape("pb", pprof_labels, 1_000_000),
     "pprof-one-stack": Shape("pb", pprof_one_stack, 1_000_000),
@@ -638,6 +717,12 @@ SHAPES: dict[str, Shape] = {
     "gcdump-shared-delegates": Shape("gcdump", gcdump_shared_delegates, 60_000),
     "gcdump-list": Shape("gcdump", gcdump_list, 100_000),
     "ruby-long-name": Shape("json", ruby_long_name, 10_000_000),
+    "v8-sampling-samples": Shape("heapprofile", v8_sampling_samples, 200_000),
+    "perfetto-fields-of-a-name": Shape("pftrace", perfetto_fields_of_a_name, 50_000),
+    "perfetto-all-to-all": Shape("pftrace", perfetto_all_to_all, 1_000),
+    "gcdump-all-to-all": Shape("gcdump", gcdump_all_to_all, 1_000),
+    "gcdump-counts": Shape("gcdump", gcdump_counts, 100_000),
+    "ruby-shared-names": Shape("json", ruby_shared_names, 2_000),
     "heap-text-deep": Shape("heap", heap_text_deep, 50),
     "java-heap-blanks": Shape("heap", java_heap_blanks, 100_000),
 }

@@ -77,11 +77,12 @@ def _unrolled(parents: U32, names: U32, nodes: U32, kept: I64) -> tuple[U32, U64
 
 def _fitting(texts: Mapping[int, str], used: U32, counts: I64, most: int) -> Mapping[int, str]:
     """The texts that are used, cut so that together, each as often as it is counted, they have ``most`` characters."""
-    lengths = np.array([len(texts[number]) for number in used.tolist()], np.int64)
+    # each with a separator
+    lengths = np.array([len(texts[number]) + 1 for number in used.tolist()], np.int64)
     if int(lengths @ counts) <= most:
         return texts
-    longest = fitting(lengths, most, counts)
-    note_of_cut_texts(int((lengths > longest).sum()), longest)
+    longest = max(fitting(lengths, most, counts) - 1, 1)
+    note_of_cut_texts(int((lengths - 1 > longest).sum()), longest)
     return {number: shortened(texts[number], longest) for number in used.tolist()}
 
 

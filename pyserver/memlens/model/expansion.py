@@ -16,7 +16,7 @@ from memlens.kernels.tree import stacks as kernel
 from memlens.model.info import FileWarning
 from memlens.texts import phrase
 
-LEAST_ITEMS = 1 << 18
+LEAST_ITEMS = 1 << 16
 """What is always written out in full."""
 _ITEMS_PER_BYTE = 16
 _LEAST_FRAMES = 1 << 20
