@@ -236,6 +236,7 @@ UNMARKED = (
     "4111111111111112", "com.acme.shop.io.Reader", "getDefaultUncaughtExceptionHandler2", "/usr/lib/python3.11/os.py",
     "Lambda$14/0x0000000800c03000", "app.net.Client", "sun.nio.ch", "version 1.2.3", "numpy.core.multiarray",
     "Symbol(Symbol.toStringTag)", "CAPACITY_OF_INFLATION_STREAM_2", "UTF_8",
+    "/usr/lib/python3.14/lib-dynload/_decimal.cpython-314-x86_64-linux-gnu.so",
 )  # fmt: skip
 
 
