@@ -5,7 +5,9 @@ import ast
 import asyncio
 import contextlib
 import logging
+import os
 import random
+import sys
 from collections.abc import Awaitable, Callable, Coroutine
 from pathlib import Path
 from types import SimpleNamespace
@@ -156,6 +158,26 @@ def test_a_flipped_bit_in_the_manifest_is_found(made: Path) -> None:
             read_manifest(made)
         (made / FILE_NAME).write_bytes(whole)
     read_manifest(made)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="limits of files are those of POSIX")
+def test_a_process_that_may_open_no_more_files_calls_no_archive_damaged(made: Path) -> None:
+    import resource
+
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with contextlib.closing(Snapshot.open(made)) as snapshot:
+        free = os.dup(0)
+        os.close(free)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (free, hard))
+        try:
+            for question in (Snapshot.open, read_manifest):
+                with pytest.raises(OSError, match="Too many open files"):
+                    question(made)
+            with pytest.raises(StoppedError):
+                snapshot.verify()
+        finally:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+        snapshot.verify()
 
 
 def test_a_bug_stays_a_bug_unless_the_checksums_say_otherwise(made: Path) -> None:

@@ -27,7 +27,7 @@ NASTY = {
     "escapes": "\x1b[31mred\x1b]0;title\x07\x9b2J\x08\x7f",
     "directions": "abc\u202egnp.exe\u2066x\u200f",
     "lines": "one\ntwo\rthree\x85four\u2028five\tsix",
-    "zero": "nul\0name\ud800half",
+    "zero": "nul\0name\ud800half\ufffe\uffff",
     "markup": "<img src=x onerror=alert(1)>[a](command:x)`$(touch x)`",
     "syntax": "{project} {{x}} {0} {} %s %(a)s %n \\1 \\g<0> $& ' \" ; -- /* */ ) * [a",
     "long": "y" * 1_000_000,

@@ -173,6 +173,11 @@ def test_cells_are_named_as_ipython_names_them(text: str, name: str, skipped: in
     assert meant.key not in dict(names_of(f"{text}#"))
 
 
+def test_a_cell_with_a_long_line_of_blanks_has_names() -> None:
+    """A pattern for magics that tries each part of them would take hours."""
+    assert len(names_of(f"{' ' * 200_000}x")) > 3
+
+
 def test_other_files_are_not_cells() -> None:
     for file in (
         "/tmp/ipykernel_114/x.py",

@@ -116,7 +116,7 @@ def _as_run(text: str) -> Iterator[tuple[str, int]]:
     yield "\n".join(map(_without_magic, dedented.split("\n"))) + "\n", skipped
 
 
-_ESCAPED = re.compile(r"(?P<before>\s*(?:[\w., \[\]]+=\s*)?)(?P<escape>[%!])(?P<rest>[^%!\s=].*)")
+_ESCAPED = re.compile(r"(?P<before>\s*(?:[\w.,\[\]][\w., \[\]]*=\s*)?)(?P<escape>[%!])(?P<rest>[^%!\s=].*)")
 
 
 def _without_magic(line: str) -> str:

@@ -40,6 +40,14 @@ class ArchiveError(MemlensError):
     advice = phrase("Open the snapshot again: the archive is made again from its file.")
 
 
+_OF_PROCESS = (errno.EMFILE, errno.ENFILE, errno.ENOMEM)
+
+
+def is_of_process(error: Exception) -> bool:
+    """Whether an error says nothing about an archive: this process may open no more files, or has no memory."""
+    return isinstance(error, OSError) and error.errno in _OF_PROCESS
+
+
 class InconsistentError(Exception):
     """An archive's contents contradict each other: a bug, unless the checksums show that it was damaged."""
 
@@ -264,6 +272,8 @@ def read_manifest(archive: Path) -> Manifest:
             )
         sizes = sizes_in(archive)
     except (OSError, msgspec.DecodeError, UnicodeDecodeError) as error:
+        if is_of_process(error):
+            raise
         raise ArchiveError(
             phrase(
                 "The archive {archive} can't be read: {reason}",

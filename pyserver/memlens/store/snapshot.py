@@ -27,6 +27,7 @@ from memlens.store.manifest import (
     Manifest,
     Origin,
     hold,
+    is_of_process,
     read_manifest,
 )
 from memlens.store.models import graph_of, profile_of, timeline_of
@@ -94,6 +95,8 @@ class Snapshot(Uncounted):
         try:
             held = hold(archive)
         except OSError as error:
+            if is_of_process(error):
+                raise
             raise ArchiveError(
                 phrase(
                     "The archive {archive} can't be read: {reason}",

@@ -85,9 +85,13 @@ class Svg:
         return _class_of(colour)
 
 
+_NOT_IN_XML = {0xFFFE: "\N{REPLACEMENT CHARACTER}", 0xFFFF: "\N{REPLACEMENT CHARACTER}"}
+"""What no document may have, even as a reference, beside the control characters."""
+
+
 def escaped(text: str) -> str:
     """Text from a file, for an element or an attribute."""
-    return escape(plain(text), quote=True)
+    return escape(plain(text).translate(_NOT_IN_XML), quote=True)
 
 
 def fitting(text: str, width: float) -> str:

@@ -14,7 +14,7 @@ import numpy as np
 from memlens.kernels.base.checksum import Checksum
 from memlens.result_cache import Uncounted
 from memlens.store.columns import Array, Columns, Count, Declared
-from memlens.store.manifest import ArchiveError, ColumnEntry, InconsistentError, Manifest
+from memlens.store.manifest import ArchiveError, ColumnEntry, InconsistentError, Manifest, is_of_process
 from memlens.texts import phrase
 
 _TOGETHER_ROWS = 1 << 14
@@ -146,6 +146,8 @@ class MappedFiles(Uncounted):
                 self._maps.add(pages)
                 return np.frombuffer(pages, dtype)
         except OSError as error:
+            if is_of_process(error):
+                raise
             raise ArchiveError(
                 phrase(
                     "The archive {archive} is damaged: {reason}",

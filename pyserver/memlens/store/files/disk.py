@@ -10,8 +10,8 @@ from pathlib import Path
 from memlens.errors import MemlensError
 from memlens.texts import Text, Value, phrase
 
-FULL = (errno.ENOSPC, getattr(errno, "EDQUOT", errno.ENOSPC))
-"""The system's errors for a full disk or an exceeded quota."""
+FULL = (errno.ENOSPC, getattr(errno, "EDQUOT", errno.ENOSPC), errno.EFBIG)
+"""The system's errors for a full disk, an exceeded quota, or a file larger than the disk or a limit allows."""
 
 
 class FullDiskError(MemlensError):

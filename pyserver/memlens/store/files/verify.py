@@ -7,7 +7,7 @@ from typing import BinaryIO
 
 from memlens.errors import reason
 from memlens.kernels.base.checksum import Checksum
-from memlens.store.manifest import FILE_NAME, ArchiveError, Manifest
+from memlens.store.manifest import FILE_NAME, ArchiveError, Manifest, is_of_process
 from memlens.texts import phrase
 
 _STEP_BYTES = 1 << 20
@@ -56,6 +56,8 @@ def verify(
         try:
             whole = file_checksum(archive / name, stop=stop) == manifest.columns[name].checksum
         except OSError as error:
+            if is_of_process(error):
+                raise StoppedError from error
             _check_place(archive, held)
             raise ArchiveError(
                 phrase(
