@@ -6,6 +6,8 @@ What answers isn't trusted: it may be another program than the one that was expe
 import contextlib
 import http.client
 import socket
+import struct
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -18,6 +20,8 @@ from websockets.sync.client import ClientConnection, connect
 
 _OPENING_S = 2.0
 _CLOSING_S = 2.0
+_SENDING_S = 5.0
+"""How long a send may wait. Requests are short: what reads none for so long, as it sends pings, is no inspector."""
 _LISTED_S = 5.0
 """How long the whole list of targets may take."""
 _LISTED_BYTES = 16 << 20
@@ -142,6 +146,7 @@ def session(address: Address, path: str) -> Iterator[Inspector | None]:
             # with a socket of our own, which is never redirected to another address
             own = stack.enter_context(socket.create_connection(address, _OPENING_S))
             own.settimeout(None)
+            _limit_sends(own, _SENDING_S)
             opened = stack.enter_context(
                 connect(
                     f"ws://{written(address)}/{quote(path.lstrip('/'))}",
@@ -159,6 +164,17 @@ def session(address: Address, path: str) -> Iterator[Inspector | None]:
             yield None
             return
         yield Inspector(opened)
+
+
+def _limit_sends(connection: socket.socket, seconds: float) -> None:
+    """Have a send fail that waits for longer: meanwhile nothing else can be sent, nor can the connection be closed."""
+    whole, rest = divmod(round(seconds * 1e6), 1_000_000)
+    limit = (
+        struct.pack("@I", round(seconds * 1e3))
+        if sys.platform == "win32"
+        else struct.pack("@ll", whole, rest)
+    )
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, limit)
 
 
 def targets(address: Address) -> list[Target] | None:

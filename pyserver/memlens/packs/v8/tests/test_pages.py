@@ -25,11 +25,12 @@ from websockets.datastructures import Headers
 from websockets.exceptions import ConnectionClosed
 from websockets.http11 import Request, Response
 from websockets.sync.server import Server, ServerConnection, serve
+from websockets.utils import accept_key
 
 from memlens.dumping import programs
 from memlens.dumping.processes import Process
 from memlens.packs.v8.dumping import heap_profiler, inspector, pages
-from memlens.packs.v8.dumping.inspector import session
+from memlens.packs.v8.dumping.inspector import InspectorError, session
 from memlens.packs.v8.recorded import ALLOCATED_FIELD
 from memlens.packs.v8.tests.test_realms import agrees
 from memlens.sources.binding import Binder, Places
@@ -559,6 +560,35 @@ def test_answers_that_no_browser_sends(
     fake.speak = speak
     assert expected in refused(f"127.0.0.1:{fake.port}", tmp_path / "x", "--timeout", "0.5")
     assert names_in(tmp_path) == []
+
+
+def test_pings_without_end_are_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What sends them reads no answers, so that neither a request nor the end of the session can be sent."""
+    monkeypatch.setattr(inspector, "_SENDING_S", 0.2)
+    monkeypatch.setattr(inspector, "_CLOSING_S", 0.2)
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        server.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 2_048)
+
+        def ping() -> None:
+            peer, _ = server.accept()
+            with peer, contextlib.suppress(OSError):
+                key = re.search(rb"Sec-WebSocket-Key: (\S+)", peer.recv(4_096))
+                assert key is not None
+                accept = accept_key(key[1].decode())
+                head = "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+                peer.sendall(f"{head}Sec-WebSocket-Accept: {accept}\r\n\r\n".encode())
+                while True:
+                    peer.sendall(b"\x89\x7d" + bytes(125))
+
+        pinging = threading.Thread(target=ping, daemon=True)
+        pinging.start()
+        with session(server.getsockname(), "page") as opened:
+            assert opened is not None
+            pinging.join(1.0)
+            with contextlib.suppress(InspectorError):
+                assert opened.value("1", 0.2) is None
+        pinging.join(20)
+        assert not pinging.is_alive()
 
 
 @pytest.mark.slow
