@@ -123,7 +123,10 @@ export class Allocations {
         }}
       />
       {this.rest.value !== '' && (
-        <span class="muted flame-rest" title={t('Not in the picture: allocated before stacks were recorded')}>
+        <span
+          class="muted flame-rest"
+          title={t('Not in the picture: allocated before stacks were recorded, or V8 lost their stacks')}
+        >
           {this.rest.value}
         </span>
       )}
