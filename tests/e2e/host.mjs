@@ -11,9 +11,19 @@ import { CommandLine } from './command-line.mjs';
 import { fleetEnvironment } from './store.mjs';
 import { Window } from './window.mjs';
 
+/** Of the browser's own interface and services: pages of its address bar, which each window would load, and requests. */
+const UNWANTED_FEATURES = [
+  ...['WebUIOmniboxPopup', 'WebUIOmniboxFullPopup', 'WebUIOmniboxAimPopup'],
+  // what Playwright asks for, whose list this one replaces
+  ...['AimEnabled', 'AvoidUnnecessaryBeforeUnloadCheckSync', 'DestroyProfileOnBrowserClose', 'LensOverlay'],
+  ...['HttpsUpgrades', 'HttpsFirstBalancedModeAutoEnable', 'MediaRouter', 'NetworkTimeServiceQuerying'],
+  ...['OptimizationHints', 'PaintHolding', 'PreconnectToSearch', 'ThirdPartyStoragePartitioning'],
+];
+
 export const CHROMIUM_FLAGS = [
   ...['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking'],
   ...['--disable-component-update', '--disable-sync', '--force-color-profile=srgb'],
+  `--disable-features=${UNWANTED_FEATURES.join(',')}`,
 ];
 
 /** What a workbench stores in the browser, without the scripts that it loaded. */
@@ -98,10 +108,16 @@ export class Host {
       rmSync(path.join(this.archives, name), { recursive: true, force: true });
   }
 
+  /** A user of the browser, with nothing of others. */
+  async newContext(options) {
+    const context = await this.#browser.newContext({ deviceScaleFactor: 1, ...options });
+    await context.addInitScript(endAnimations);
+    return context;
+  }
+
   /** An empty page, without leftovers of other workbenches. */
   async newPage(isShared) {
-    if (!this.#contexts.has(isShared))
-      this.#contexts.set(isShared, await this.#browser.newContext({ deviceScaleFactor: 1 }));
+    if (!this.#contexts.has(isShared)) this.#contexts.set(isShared, await this.newContext());
     const context = this.#contexts.get(isShared);
     const page = await context.newPage();
     const session = await context.newCDPSession(page);
@@ -144,4 +160,16 @@ export class Host {
     const ours = (pid) => pid === ancestor || (parents.has(pid) && ours(parents.get(pid)));
     return [...commands.keys()].filter((pid) => commands.get(pid).includes(words) && ours(pid));
   }
+}
+
+/**
+ * In the page: animations end at once, which VS Code's signs of progress otherwise never do. Without a graphics processor
+ * each of their frames costs the tests as much time as a change of what is shown.
+ */
+function endAnimations() {
+  const sheet = new window.CSSStyleSheet();
+  sheet.replaceSync(
+    '*, ::before, ::after { animation-duration: 1ms !important; animation-iteration-count: 1 !important; }',
+  );
+  document.adoptedStyleSheets = [sheet];
 }

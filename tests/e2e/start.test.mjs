@@ -6,12 +6,10 @@ import { cpSync, existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } fro
 import os from 'node:os';
 import path from 'node:path';
 import { createInterface } from 'node:readline';
-import { chromium } from '@playwright/test';
-import { findChromium } from '../../scripts/lib/chromium.mjs';
 import { ROOT } from './harness.mjs';
 import { test } from './test.mjs';
 import { TIMEOUT_MS } from './waiting.mjs';
-import { CHROMIUM_FLAGS } from './host.mjs';
+import { hostOf } from './host.mjs';
 
 test.describe.configure({ mode: 'serial' });
 
@@ -29,19 +27,17 @@ test.afterAll(() => start?.kill('SIGKILL'));
 
 /** Opens the address in a browser until the picture of a file is drawn. */
 async function shown(name, look) {
-  const browser = await chromium.launch({
-    executablePath: await findChromium({ install: false }),
-    args: CHROMIUM_FLAGS,
-  });
+  const host = await hostOf();
+  const context = await host.newContext({ viewport: { width: 1280, height: 800 } });
   try {
-    const page = await browser.newPage({ viewport: { width: 1280, height: 800 } });
+    const page = await context.newPage();
     await page.goto(opened.url);
     await page.locator('.tab.active', { hasText: name }).waitFor({ timeout: 2 * TIMEOUT_MS });
     const view = page.frameLocator('iframe.webview.ready').frameLocator('iframe#active-frame');
     await view.locator('#memlens[data-state="ready"]').waitFor({ timeout: TIMEOUT_MS });
     await look(page);
   } finally {
-    await browser.close();
+    await context.close();
   }
 }
 
