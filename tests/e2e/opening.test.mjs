@@ -23,7 +23,6 @@ let made;
 
 test.beforeAll(async () => {
   vscode = await openVSCode({
-    own: true,
     prepare: (folder) => {
       const write = (name, content) => writeFileSync(path.join(folder, name), content);
       const generator = path.join(ROOT, 'tests', 'bench', 'generate.py');

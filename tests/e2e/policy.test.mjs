@@ -34,7 +34,6 @@ function lookAtSockets() {
 
 test.beforeAll(async () => {
   vscode = await openVSCode({
-    own: true,
     prepare: (folder) => {
       writeFileSync(path.join(folder, SOURCE), 'run_everything()\nallocate_something()\n');
       writeFileSync(path.join(folder, FILE), named(HOSTILE, SOURCE));
