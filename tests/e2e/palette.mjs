@@ -131,8 +131,9 @@ export class Palette {
 
   /** Opens a link to the extension as the system would, which VS Code asks about. */
   async openLink(link) {
-    do await this.enter('>Developer: Open URL');
-    while (!(await this.enterKey()));
+    const title = 'Developer: Open URL';
+    await this.select(title);
+    await this.accept(title);
     const input = this.page.locator('.quick-input-widget input[type=text]');
     await this.page.locator('.quick-input-widget .quick-input-list').waitFor({ state: 'hidden' });
     await input.fill(link);
