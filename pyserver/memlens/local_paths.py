@@ -6,6 +6,7 @@ checked, and then the joined path. Pure: nothing here accesses a disk, and each 
 """
 
 import re
+import sys
 from collections.abc import Iterable
 from pathlib import Path, PurePath, PureWindowsPath
 from typing import TypeVar
@@ -18,7 +19,10 @@ _DEVICE = re.compile(
 )
 _NOT_IN_NAMES = re.compile(r'[\x00-\x1f<>:"|?*\\/]')
 """What no name of a file on Windows has."""
-AUTOMOUNTED = ("net", "Network", "afs")
+_IS_MACOS = sys.platform == "darwin"
+_WHOLE_ROOT = ("system", "volumes", "data")
+"""The volume in which macOS has what can be written of its root once more."""
+_AUTOMOUNTED = (("net",), ("Network",), ("afs",))
 """Folders of the root whose entries are other machines, mounted when they are looked at."""
 _OF_THE_KERNEL = (("dev",), ("proc",), ("sys",))
 """Folders with files that are none, a read of which may wait for ever or have an effect; ``/dev/shm`` has real ones."""
@@ -61,14 +65,22 @@ def is_local(path: PurePath, folders: Iterable[PurePath] = ()) -> bool:
 
 def _is_on_disk(path: PurePath) -> bool:
     # POSIX leaves the meaning of two slashes at the beginning open; Cygwin's is a share
-    if path.anchor != "/" or any(path.parts[1 : 1 + len(each)] == each for each in _NOT_DISKS):
-        return False
-    return path.parts[1] not in AUTOMOUNTED and not is_of_kernel(path)
+    return path.anchor == "/" and not _is_in(path, (*_NOT_DISKS, *_AUTOMOUNTED)) and not is_of_kernel(path)
 
 
 def is_of_kernel(path: PurePath) -> bool:
     """Whether a path is in a folder with files that are none; ``/dev/shm`` is a file system like any other."""
-    return path.anchor == "/" and path.parts[1:2] in _OF_THE_KERNEL and path.parts[1:3] != ("dev", "shm")
+    return path.anchor == "/" and _is_in(path, _OF_THE_KERNEL) and path.parts[1:3] != ("dev", "shm")
+
+
+def _is_in(path: PurePath, folders: Iterable[tuple[str, ...]]) -> bool:
+    """Whether a path leads into one of some folders of the root, as the system compares names."""
+    names = path.parts[1:]
+    if not _IS_MACOS:
+        return any(names[: len(each)] == each for each in folders)
+    names = tuple(name.casefold() for name in names)
+    names = names[len(_WHOLE_ROOT) :] if names[: len(_WHOLE_ROOT)] == _WHOLE_ROOT else names
+    return any(names[: len(each)] == tuple(name.casefold() for name in each) for each in folders)
 
 
 def file_below(folder: Path, name: str) -> Path | None:

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from tests.python.conftest import ROOT
 
+from memlens import local_paths
 from memlens.local_paths import below, file_below, is_local
 from memlens.packs.v8.source_maps import SourceMaps
 from memlens.regular_files import content, opened
@@ -158,6 +159,23 @@ def test_a_colon_or_a_backslash_is_part_of_a_name_elsewhere() -> None:
 )
 def test_what_may_be_looked_at_as_it_stands(path: PurePath, expected: bool) -> None:
     assert is_local(path) is expected
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/Net/host.example/a.py",
+        "/NETWORK/Servers/a.py",
+        "/Dev/fd/0",
+        "/System/Volumes/Data/net/host.example/a.py",
+    ],
+)
+def test_macos_ignores_case(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert is_local(PurePosixPath(path))
+    monkeypatch.setattr(local_paths, "_IS_MACOS", True)
+    assert not is_local(PurePosixPath(path))
+    assert is_local(PurePosixPath("/System/Volumes/Data/Users/me/a.py"))
+    assert is_local(PurePosixPath("/Users/me/a.py"))
 
 
 def test_folders_of_the_user_may_be_anywhere() -> None:
