@@ -90,6 +90,8 @@ def test_a_dump_is_written_without_its_values(server: LspClient, tmp_path: Path)
     cut.write_bytes(out.read_bytes()[:-100])
     refused = problem_of(server, "memlens/redact", asked | {"path": str(cut)})
     assert refused["message"].startswith("The dump is truncated or damaged at byte")
+    refused = problem_of(server, "memlens/redact", asked | {"out": "nul\0name"})
+    assert refused["message"].endswith("contains a NUL character")
     mapping = tmp_path / "shared.mapping.txt"
     assert server.request("memlens/redact", asked | {"mapping": str(mapping)})["mapping"] == str(mapping)
     assert "shop.Sessions -> p1.C1:" in mapping.read_text()

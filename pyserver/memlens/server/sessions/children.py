@@ -33,6 +33,7 @@ from memlens.child import (
 from memlens.child import (
     command as child_command,
 )
+from memlens.sources.paths import check_path
 from memlens.store.files.cache import Cache, partial_folder
 from memlens.store.files.disk import partial_file
 from memlens.store.tables.fill import TABLES
@@ -211,7 +212,9 @@ async def _stop(child: asyncio.subprocess.Process, stop: asyncio.Event) -> None:
 
 
 async def start(command: list[str], *, listens: bool) -> asyncio.subprocess.Process:
-    """Start a child, with a stdin if it ``listens``. Raises IngestError."""
+    """Start a child, with a stdin if it ``listens``. Raises IngestError, and BadRequestError for an impossible path."""
+    for argument in command:
+        check_path(argument)
     flags = 0
     if sys.platform == "win32":
         flags = subprocess.CREATE_NEW_PROCESS_GROUP | subprocess.CREATE_NO_WINDOW
