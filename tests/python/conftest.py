@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 from tests.python import looked_at as looked_at_plugin
+from tests.python import tries
 from tests.python.recordings import TORCH
 from tests.python.replays import torch as oracle
 
@@ -24,10 +25,6 @@ from memlens.store.snapshot import Snapshot
 
 # Oracles keep millions of small objects, none of them in cycles: looking for cycles took a fifth of the tests' time.
 gc.set_threshold(100_000, 20, 20)
-
-# A busy machine makes values slowly, which is no fault of a test.
-settings.register_profile("memlens", suppress_health_check=[HealthCheck.too_slow], deadline=None)
-settings.load_profile("memlens")
 
 # Addresses' names must not depend on this machine's binaries; test_symbols.py and test_newcomer.py look them up.
 os.environ["MEMLENS_SYMBOLS"] = "off"
@@ -128,8 +125,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Have loops that look at nothing reported."""
+    """Have loops that look at nothing reported, and what is tried by chance tried as often as the run is long."""
     config.pluginmanager.register(looked_at_plugin)
+    tries.choose(config)
+    # A busy machine makes values slowly, which is no fault of a test.
+    slowly = [HealthCheck.too_slow]
+    settings.register_profile(
+        "memlens", suppress_health_check=slowly, deadline=None, max_examples=tries.tries(100)
+    )
+    settings.load_profile("memlens")
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

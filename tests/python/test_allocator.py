@@ -15,6 +15,7 @@ from tests.python.counted import some
 from tests.python.model_allocator import MIB, ModelAllocator
 from tests.python.recordings import CUDA
 from tests.python.replays import torch as oracle
+from tests.python.tries import tries
 
 from memlens.errors import MemlensError
 from memlens.ingest import ingest
@@ -56,7 +57,7 @@ def run(allocator: ModelAllocator, chance: random.Random, steps: int) -> None:
 
 
 @pytest.mark.slow
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=tries(20), deadline=None)
 @given(st.integers(0, 2**32), st.booleans(), st.sampled_from([0, 0, 1, 7, 60]))
 def test_every_state_is_the_one_that_the_allocator_had(
     tmp_path_factory: pytest.TempPathFactory, seed: int, expandable: bool, lost: int

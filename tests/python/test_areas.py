@@ -18,6 +18,7 @@ from tests.python.recordings import CUDA
 from tests.python.replays import torch as oracle
 from tests.python.replays.torch import Alloc
 from tests.python.test_stacked_views import Geometry, highest, long_trace, spans, unpack, write
+from tests.python.tries import tries
 
 from memlens.ingest import ingest
 from memlens.store.artefacts import content
@@ -177,7 +178,7 @@ TRACES = st.lists(
 
 
 @pytest.mark.slow
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=tries(60), deadline=None)
 @given(TRACES, st.data())
 def test_any_viewport(
     tmp_path_factory: pytest.TempPathFactory, events: list[Any], data: st.DataObject

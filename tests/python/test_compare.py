@@ -19,6 +19,7 @@ from tests.python.counted import some
 from tests.python.recordings import CUDA, EXPANDABLE
 from tests.python.replays import torch as oracle
 from tests.python.test_inference import backward, forward, trace_of
+from tests.python.tries import tries
 
 from memlens.errors import MemlensError
 from memlens.model.frames import LIBRARY, NATIVE, USER
@@ -323,7 +324,7 @@ def rows_of_code(code: Code, root: str = "/home/ann/project/", shift: int = 0) -
 
 @pytest.mark.slow
 @given(codes, st.integers(-5, 400).filter(bool), st.randoms())
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=tries(100), deadline=None)
 def test_lines_that_all_moved_by_the_same_number_pair(code: Code, shift: int, chance: random.Random) -> None:
     shift = max(
         shift, 1 - min(line for functions in code.values() for lines in functions.values() for line in lines)
@@ -341,7 +342,7 @@ def test_lines_that_all_moved_by_the_same_number_pair(code: Code, shift: int, ch
 
 @pytest.mark.slow
 @given(codes, st.sampled_from(["/data/jobs/run-7/", "C:\\work\\", "", "/home/ann/project/src/"]))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=tries(100), deadline=None)
 def test_a_renamed_root_folder_changes_nothing(code: Code, root: str) -> None:
     before, after = rows_of_code(code), rows_of_code(code, root)
     if "\\" in root:
@@ -360,7 +361,7 @@ def test_a_renamed_root_folder_changes_nothing(code: Code, root: str) -> None:
 
 @pytest.mark.slow
 @given(codes, codes)
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=tries(100), deadline=None)
 def test_every_line_is_in_one_pair_and_order_is_kept(one: Code, two: Code) -> None:
     before, after = rows_of_code(one), rows_of_code(two, "/elsewhere/")
     pairing = Pairing(before, after)
@@ -390,7 +391,7 @@ lines = st.sets(st.integers(1, 30), max_size=5).map(sorted)
 
 
 @given(lines, lines)
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=tries(150), deadline=None)
 def test_the_alignment_of_lines_is_optimal(before: list[int], after: list[int]) -> None:
     """No other order-preserving alignment has a higher score, as the docstring defines it."""
 
@@ -456,7 +457,7 @@ def test_a_renamed_function_is_found_by_its_lines() -> None:
 
 
 @given(st.integers(1, 5), st.integers(1, 5), st.randoms())
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=tries(100), deadline=None)
 def test_the_assignment_is_optimal(rows: int, columns: int, chance: random.Random) -> None:
     weights = np.array([[chance.randint(0, 6) for _ in range(columns)] for _ in range(rows)], np.int64)
     found = best_assignment(weights)

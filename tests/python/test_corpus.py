@@ -18,6 +18,7 @@ from tests.fuzz.seeds import seeds as make_seeds
 from tests.fuzz.targets import TARGETS
 from tests.fuzz.targets import file as read
 from tests.python.graph_reading import load, outcome
+from tests.python.tries import tries
 
 from memlens.errors import MemlensError
 from memlens.packs.pytorch.tests.test_torch_reader import small
@@ -37,7 +38,7 @@ def test_a_member_of_the_corpus_is_answered_or_refused(member: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("target", TARGETS)
 def test_members_with_permuted_parts_are_answered_or_refused(target: str) -> None:
-    properties.check(target, 40)
+    properties.check(target, tries(40))
 
 
 def test_seeds_are_current() -> None:
@@ -105,7 +106,7 @@ def test_a_file_that_is_truncated_or_has_a_flipped_bit_is_reported_or_answers(na
     data = damaged(name)
     assert read(data) == "opened"
     # enough to reach each part of a file; `npm run fuzz -- --damage` tries thousands
-    cuts, flips = (80, 80) if name == "everything.pickle" else (20, 30)
+    cuts, flips = map(tries, (80, 80) if name == "everything.pickle" else (20, 30))
     tally = damage(name, data, cuts, flips)
     assert not tally.faults, tally.faults
     assert tally.flips.total() == flips
@@ -125,15 +126,14 @@ DUMPS = [
 @pytest.mark.parametrize(
     "name", [*(name for name in DUMPS if name != "small.heapsnapshot"), "native.hprof", "images.hprof"]
 )
-def test_a_heap_dump_truncated_at_100_places_or_with_any_of_600_bits_flipped(
-    name: str, tmp_path: Path
-) -> None:
+def test_a_heap_dump_truncated_or_with_a_flipped_bit(name: str, tmp_path: Path) -> None:
     """By its reader alone: a graph whose numbers are all within bounds, or a sentence."""
     data = (CORPUS / "file" / name).read_bytes()
     path, chance = tmp_path / name, random.Random(15)
     path.write_bytes(data)
     known = {warning.code for warning in load(path).warnings}
-    for place in {round(number * len(data) / 100) for number in range(100)}:
+    # none of these is the end of a record, after which a dump of Ruby looks whole
+    for place in {round(number * len(data) / 100) for number in range(0, 100, round(100 / tries(100)))}:
         path.write_bytes(data[:place])
         try:
             graph = load(path)
@@ -146,11 +146,11 @@ def test_a_heap_dump_truncated_at_100_places_or_with_any_of_600_bits_flipped(
             )
         assert len(graph.objects) > 0
     opened = 0
-    for _ in range(600):
+    for _ in range(tries(600)):
         changed = bytearray(data)
         changed[chance.randrange(len(data))] ^= 1 << chance.randrange(8)
         opened += outcome(path, bytes(changed)) == ""
-    assert 0 < opened < 600
+    assert 0 < opened < tries(600)
 
 
 def test_two_heap_dumps_spliced(tmp_path: Path) -> None:

@@ -21,6 +21,7 @@ from tests.fuzz.targets import first_flame, quiet
 from tests.fuzz.wrong_columns import FILLINGS, overwrite
 from tests.python.lsp_client import LspClient
 from tests.python.server_harness import open_view, write_snapshot
+from tests.python.tries import tries
 
 import memlens
 from memlens.child import IngestError
@@ -152,7 +153,7 @@ def test_a_flipped_bit_in_any_file_of_an_archive_is_found(made: Path) -> None:
 def test_a_flipped_bit_in_the_manifest_is_found(made: Path) -> None:
     chance = random.Random(3)
     whole = (made / FILE_NAME).read_bytes()
-    for _ in range(300):
+    for _ in range(tries(300)):
         flip(made / FILE_NAME, chance)
         with pytest.raises(ArchiveError):
             read_manifest(made)

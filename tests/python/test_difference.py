@@ -18,6 +18,7 @@ from tests.python.made_stacks import side_of_stacks, stacks_of_nodes
 from tests.python.recordings import GO, GO_BEFORE
 from tests.python.test_flame import Boxes, check_picture, laid_out, nodes_of
 from tests.python.test_profile_model import archived, random_profile
+from tests.python.tries import tries
 
 from memlens.cli import main
 from memlens.errors import MemlensError
@@ -258,7 +259,7 @@ def test_details_have_lines_and_stacks_of_the_view_s_snapshot(pair: Any) -> None
 
 
 @pytest.mark.slow
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None, max_examples=tries(100))
 @given(
     st.lists(st.tuples(st.integers(0, 30), st.integers(0, 3), st.integers(0, 2**40)), max_size=40),
     st.lists(st.tuples(st.integers(0, 30), st.integers(0, 3), st.integers(0, 2**40)), max_size=40),

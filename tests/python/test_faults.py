@@ -20,6 +20,7 @@ from tests.python.server_harness import (
     snapshot_of,
     write_snapshot,
 )
+from tests.python.tries import tries
 
 pytest_plugins = ("tests.python.server_fixtures",)
 
@@ -122,13 +123,13 @@ def test_a_child_killed_at_any_moment_leaves_nothing_and_disturbs_nothing(
 ) -> None:
     open_view(server, write_snapshot(tmp_path / "other.pickle"), "other")
     killed = 0
-    for each in kills(server, big, (workspace / "code" / "train.py", 10), cache_folder, 20):
+    for each in kills(server, big, (workspace / "code" / "train.py", 10), cache_folder, tries(20)):
         assert each.hovered
         if each.problem is not None:
             assert each.problem["code"] == "ingest-died", each.problem
             killed += 1
         assert not each.leftovers
-    assert killed >= 5, "the child was too quick for this test to mean anything"
+    assert killed >= tries(5), "the child was too quick for this test to mean anything"
 
 
 @pytest.mark.slow

@@ -17,6 +17,7 @@ from tests.python.recordings import CUDA
 from tests.python.replays import torch as oracle
 from tests.python.replays.torch import Alloc
 from tests.python.test_stacked_views import check, spans, unpack
+from tests.python.tries import tries
 
 from memlens.errors import BadRequestError
 from memlens.ingest import ingest
@@ -398,7 +399,7 @@ def test_every_view_is_filtered(text: str, opened: Callable[[Path], Snapshot], s
 
 
 @pytest.mark.slow
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=tries(25), deadline=None)
 @given(
     st.sampled_from(["size>600", "forward", "pool:private", "stream:7", "is:before", "life>30ev"]),
     st.booleans(),

@@ -20,6 +20,7 @@ from tests.python.conftest import WithOracle, event, frame
 from tests.python.made_stacks import stacks_of_nodes, tree_of_stacks
 from tests.python.replays import torch as oracle
 from tests.python.server_harness import write_snapshot
+from tests.python.tries import tries
 
 from memlens.errors import MemlensError
 from memlens.kernels.tree import calltree as kernel
@@ -472,7 +473,7 @@ DEEP = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 2**40), st.integers(
 )
 
 
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, max_examples=tries(200))
 @given(st.one_of(SHAPES, DEEP), st.sampled_from(["value", "time"]), st.integers(1, 2000), st.data())
 def test_widths_add_up_at_every_zoom(
     shape: list[tuple[int, int, int]], order: str, width: int, data: st.DataObject

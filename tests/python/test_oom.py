@@ -18,6 +18,7 @@ from tests.python.recordings import TORCH
 from tests.python.replays import torch as oracle
 from tests.python.test_allocator import open_data
 from tests.python.test_reserved import known_sizes, parts, true_gap
+from tests.python.tries import tries
 
 from memlens.cli import main
 from memlens.errors import MemlensError
@@ -131,7 +132,7 @@ def allocations(allocator: LimitedAllocator) -> list[dict[str, int]]:
 
 
 @pytest.mark.slow
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=tries(60), deadline=None)
 @given(st.integers(0, 2**32), st.booleans(), st.integers(60, 400))
 def test_an_event_is_explained_by_the_allocator_s_state(
     tmp_path_factory: pytest.TempPathFactory, seed: int, expandable: bool, capacity_mib: int

@@ -28,6 +28,7 @@ from tests.python.redacted_files import (
     redacted,
     written_anew,
 )
+from tests.python.tries import tries
 
 from memlens.errors import MemlensError
 from memlens.formats.containers import open_source
@@ -322,7 +323,7 @@ def test_a_dump_is_written_up_to_where_it_breaks(case: str, tmp_path: Path) -> N
     name, make, unnamed = PLANTED[case]
     data = make()
     seen = set[bool]()
-    for cut in range(64, len(data), max(1, len(data) // 200)):
+    for cut in range(64, len(data), max(1, len(data) // tries(200))):
         path = written(tmp_path, name, data[:cut])
         try:
             before = load(path)
@@ -368,7 +369,7 @@ def test_what_is_written_of_a_damaged_dump_can_be_read(case: str, tmp_path: Path
     else:
         name, data = PLANTED[case][0], PLANTED[case][1]()
     written_ones = named = 0
-    for _ in range(40 if case == "Python" else 300):
+    for _ in range(tries(40 if case == "Python" else 300)):
         path = written(tmp_path, name, damaged(data, draw))
         try:
             again, _ = redacted(path, allows_damage=True)

@@ -15,6 +15,7 @@ from tests.python.counted import some
 from tests.python.model_allocator import ModelAllocator
 from tests.python.recordings import CUDA
 from tests.python.test_allocator import open_data, run
+from tests.python.tries import tries
 
 from memlens.errors import MemlensError
 from memlens.kernels.trace.allocator import EXPANDABLE
@@ -66,7 +67,7 @@ def true_gap(state: list[tuple[Any, ...]], reported: dict[int, int], lost: int =
 
 
 @pytest.mark.slow
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=tries(60), deadline=None)
 @given(st.integers(0, 2**32), st.booleans(), st.integers(1, 140))
 # a block's free is pending at the end, and no free was completed before
 @example(1, False, 5)
@@ -94,7 +95,7 @@ def test_the_gap_agrees_with_the_allocator_at_every_moment(
 
 
 @pytest.mark.slow
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=tries(30), deadline=None)
 @given(st.integers(0, 2**32), st.booleans(), st.integers(1, 80))
 def test_a_trace_that_lost_its_start_still_adds_up(
     tmp_path_factory: pytest.TempPathFactory, seed: int, expandable: bool, lost: int

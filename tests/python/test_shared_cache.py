@@ -100,6 +100,9 @@ def test_two_servers_with_four_windows_each_share_a_cache_that_is_too_small(
                 opened = open_view(server, files[which], view)
                 assert answers(server, opened) == right[which]
                 looked += 1
+                if looked > 10:
+                    # it only waits for the eviction, which needs no more than an opened file now and then
+                    time.sleep(0.1)
                 server.request("memlens/close", {"snapshot": opened["snapshot"], "view": view})
             return looked
 

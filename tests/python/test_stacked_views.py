@@ -20,6 +20,7 @@ from tests.python.conftest import event, frame, real_programs
 from tests.python.counted import some
 from tests.python.recordings import TORCH
 from tests.python.replays import torch as oracle
+from tests.python.tries import tries
 
 from memlens.errors import MemlensError
 from memlens.ingest import ingest
@@ -261,7 +262,7 @@ TRACES = st.lists(
 
 
 @pytest.mark.slow
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=tries(120), deadline=None)
 @given(TRACES, st.data())
 def test_any_viewport(
     tmp_path_factory: pytest.TempPathFactory, events: list[Any], data: st.DataObject

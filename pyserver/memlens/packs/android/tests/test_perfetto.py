@@ -9,6 +9,7 @@ import pytest
 from tests.python.graph_reading import damaged, edges, load, outcome, roots, type_names
 from tests.python.graphs import STRONG, random_graph
 from tests.python.perfetto_files import compressed, graph_packet, packets_of, processes, trace
+from tests.python.tries import tries
 
 from memlens.errors import BadRequestError
 from memlens.formats import recognised
@@ -299,7 +300,7 @@ def test_damaged_failures(tmp_path: Path) -> None:
     assert len(graph.threads.frames) < 9_000
     assert len(str(graph.settings["out_of_memory_message"])) <= 1_000
     rng, whole = random.Random(4), trace([failure(7, *FRAMES, allocation=1 << 20, free=1), HEAP])
-    assert "" in {outcome(tmp_path / "damaged.pftrace", damaged(whole, rng)) for _ in range(300)}
+    assert "" in {outcome(tmp_path / "damaged.pftrace", damaged(whole, rng)) for _ in range(tries(300))}
 
 
 def test_traces_without_a_heap_say_what_to_do(tmp_path: Path) -> None:
@@ -320,7 +321,7 @@ def test_damage_is_an_error_or_has_a_warning(tmp_path: Path) -> None:
     whole = trace(packets)
     path = tmp_path / "damaged.pftrace"
     seen = {bool(outcome(path, whole[:cut])) for cut in range(1, len(whole))}
-    seen |= {bool(outcome(path, damaged(whole, rng))) for _ in range(400)}
+    seen |= {bool(outcome(path, damaged(whole, rng))) for _ in range(tries(400))}
     assert seen == {True, False}
     # an object with other fields than references, and one that is cut, are left out with a warning
     one = {"id": 1, "type": 1, "targets": [2, 2], "fields": [1]}

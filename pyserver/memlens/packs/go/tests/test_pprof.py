@@ -23,6 +23,7 @@ from tests.python.recordings import (
 )
 from tests.python.recordings import PPROF as OWN_PPROF
 from tests.python.replays.pprof import Message, message_of
+from tests.python.tries import tries
 
 from memlens.errors import MemlensError
 from memlens.formats import read
@@ -408,7 +409,7 @@ def test_damaged_files_are_rejected(tmp_path: Path) -> None:
     whole = build().bytes()
     chance = random.Random(7)
     damaged = [whole[:end] for end in range(1, len(whole))]
-    for _ in range(1500):
+    for _ in range(tries(1500)):
         changed = bytearray(whole)
         for _ in range(chance.randrange(1, 4)):
             changed[chance.randrange(len(changed))] = chance.choice(

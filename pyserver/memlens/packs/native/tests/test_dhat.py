@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from tests.python.conftest import real_profiles
 from tests.python.profile_reading import FIXTURES, damage, load, samples_of, value
 from tests.python.replays import dhat
+from tests.python.tries import tries
 
 from memlens.formats import scanning
 from memlens.formats.errors import DamagedSnapshotError, NotASnapshotError
@@ -102,7 +103,7 @@ POINT = st.fixed_dictionaries(
 @given(
     st.lists(POINT, max_size=12), st.sampled_from([None, 1, (",", ":")]), st.randoms(use_true_random=False)
 )
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=tries(150), deadline=None)
 def test_equivalent_json(
     tmp_path_factory: pytest.TempPathFactory, points: list[dict[str, Any]], style: Any, draw: Any
 ) -> None:

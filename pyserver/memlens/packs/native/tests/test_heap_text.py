@@ -12,6 +12,7 @@ from tests.python.conftest import real_profiles
 from tests.python.profile_reading import FIXTURES, damage, load, samples_of, value
 from tests.python.recordings import GO as GO_PROTO
 from tests.python.recordings import GO_TEXT, JEMALLOC, TCMALLOC, TCMALLOC_BY_PPROF
+from tests.python.tries import tries
 
 from memlens.formats import scanning
 from memlens.formats.errors import DamagedSnapshotError, NotASnapshotError
@@ -199,7 +200,7 @@ ROWS = st.lists(
 
 @pytest.mark.slow
 @given(ROWS, st.sampled_from(["heapprofile", "heap_v2/4096", "heap/8192", "heap_v2/1"]), st.booleans())
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=tries(150), deadline=None)
 def test_any_rows(tmp_path_factory: pytest.TempPathFactory, rows: list[Any], kind: str, wide: bool) -> None:
     """google/pprof's ``scaleHeapSample`` written out, whatever the columns' width."""
     head = [sum(row[at] for row in rows) for at in range(4)]

@@ -21,6 +21,7 @@ from tests.python.counted import some
 from tests.python.profile_reading import load
 from tests.python.replays.heaptrack import Recording, text_of
 from tests.python.replays.stacks import Frame
+from tests.python.tries import tries
 
 from memlens.errors import MemlensError
 from memlens.formats.symbols.rust_names import demangled
@@ -685,7 +686,7 @@ def test_text_with_bytes_changed_anywhere(tmp_path: Path) -> None:
     whole = made(10, 300, 30).encode()
     draw = random.Random(5)
     read = 0
-    for _ in range(300):
+    for _ in range(tries(300)):
         data = bytearray(whole)
         for _ in range(draw.choice((1, 4, 40, 400))):
             data[draw.randrange(len(data))] = draw.choice(b"+-atisc 0f\n\xff") if draw.random() < 0.8 else 0
@@ -696,7 +697,7 @@ def test_text_with_bytes_changed_anywhere(tmp_path: Path) -> None:
             continue
         read += 1
         assert all(int(column.min(initial=0)) >= 0 for column in profile.values)
-    assert read > 150
+    assert read > tries(150)
 
 
 def test_other_files_are_not_taken_for_recordings() -> None:
@@ -788,7 +789,7 @@ def test_damaged_rust_names_are_unchanged() -> None:
     # each back reference repeats the one before twice
     seeds.append("_RINvC1a1bT" + "TB7_B7_E" * 30 + "EE")
     unlike: defaultdict[bool, int] = defaultdict(int)
-    for _ in range(5000):
+    for _ in range(tries(5000)):
         letters = list(draw.choice(seeds))
         for _ in range(draw.randrange(1, 5)):
             letters[draw.randrange(2, len(letters))] = draw.choice("CMXYNIBTRQEFDLKAS_0123456789abs")
@@ -796,8 +797,7 @@ def test_damaged_rust_names_are_unchanged() -> None:
         found = demangled(name)
         unlike[found == name] += 1
         assert len(found) < 100_000
-    assert unlike[True] > 100
-    assert unlike[False] > 100
+    assert min(unlike[True], unlike[False]) > tries(100)
 
 
 def test_totals_of_a_range_of_time(opened: Callable[[Path], Snapshot]) -> None:

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from tests.python.graph_reading import damaged, edges, load, outcome, roots, type_names
 from tests.python.pyheap_files import FREQUENT, THINGS, TYPES, pyheap, small
+from tests.python.tries import tries
 
 from memlens.formats.errors import DamagedSnapshotError
 from memlens.packs.python.kernels import heap as kernel
@@ -78,8 +79,8 @@ def test_an_abbreviation_that_does_not_exist(tmp_path: Path) -> None:
 
 def test_damaged_dumps_end_in_sentences(tmp_path: Path) -> None:
     draw = random.Random(15)
-    outcomes = [outcome(tmp_path / "damaged.pyheap", damaged(small(), draw)) for _ in range(400)]
-    assert 20 < sum(each == "" for each in outcomes) < 380
+    outcomes = [outcome(tmp_path / "damaged.pyheap", damaged(small(), draw)) for _ in range(tries(400))]
+    assert tries(20) < sum(each == "" for each in outcomes) < tries(380)
 
 
 def test_reading_in_small_steps() -> None:

@@ -15,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.python.conftest import real_profiles
 from tests.python.profile_reading import FIXTURES, damage, load, samples_of
+from tests.python.tries import tries
 
 from memlens.formats.pickles import UnsafePickleError
 from memlens.formats.stacks import CUT
@@ -66,7 +67,7 @@ def test_totals_agree_with_tracemalloc(path: Path, group: str, depth: int | None
 
 @pytest.mark.slow
 @given(TRACES, st.integers(2, 5), st.integers(0, 2))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=tries(150), deadline=None)
 def test_snapshots_of_all_versions_of_python(
     tmp_path_factory: pytest.TempPathFactory, traces: list[Any], protocol: int, older: int
 ) -> None:

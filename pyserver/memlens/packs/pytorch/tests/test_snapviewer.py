@@ -18,6 +18,7 @@ from tests.python.conftest import event, frame, real_programs
 from tests.python.counted import some
 from tests.python.recordings import CUDA
 from tests.python.replays.torch import Alloc, allocations, load
+from tests.python.tries import tries
 
 from memlens.errors import BadRequestError, MemlensError
 from memlens.ingest import ingest
@@ -310,7 +311,7 @@ def test_zip_files_with_changed_bytes(tmp_path: Path, cache: Cache, sample: Path
     data = np.frombuffer(whole.getvalue(), np.uint8)
     random = np.random.default_rng(1)
     refused = 0
-    for _ in range(60):
+    for _ in range(tries(60)):
         broken = data.copy()
         places = random.integers(4, len(data), 40)
         broken[places] = random.integers(0, 256, 40)
@@ -319,7 +320,7 @@ def test_zip_files_with_changed_bytes(tmp_path: Path, cache: Cache, sample: Path
             ingest(path, cache, lambda *_: None)
         except MemlensError:  # any other exception fails the test
             refused += 1
-    assert refused > 20
+    assert refused > tries(20)
 
 
 def directory_of(entries: int) -> bytes:
@@ -358,7 +359,7 @@ def test_allocations_are_limited_while_they_are_unpacked(monkeypatch: pytest.Mon
 
 
 @given(st.data())
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=tries(100), deadline=None)
 def test_json_in_any_chunks(data: st.DataObject) -> None:
     polygons: list[dict[str, Any]] = [
         {**polygon(n, n, n + 2), "of": {"a": [{"b": "}, {"}]}, "note": "[{}]"}

@@ -23,6 +23,7 @@ from tests.python.conftest import REAL, event, frame, real_files
 from tests.python.counted import perhaps
 from tests.python.recordings import TORCH
 from tests.python.replays import torch as oracle
+from tests.python.tries import tries
 
 from memlens.errors import MemlensError
 from memlens.ingest import ingest
@@ -401,7 +402,7 @@ BLOCKS = st.lists(st.tuples(STATES, st.integers(1, 9)), max_size=8)
 
 
 @pytest.mark.slow
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=tries(150), deadline=None)
 @given(EVENTS, BLOCKS, st.booleans())
 def test_matching_against_the_oracle(
     tmp_path_factory: pytest.TempPathFactory, events: list[Any], blocks: list[Any], times: bool
@@ -703,7 +704,7 @@ def test_flipped_anywhere(tmp_path: Path, cache: Cache, sample: Path) -> None:
 
 
 @pytest.mark.slow
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=tries(300), deadline=None)
 @given(
     st.lists(st.sampled_from(sorted(opcode.code for opcode in pickletools.opcodes)), max_size=40),
     st.binary(max_size=40),
