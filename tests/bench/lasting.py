@@ -48,7 +48,7 @@ def rounds(
 ) -> list[Held]:
     """Open a file, send all kinds of requests, close it; returns the server's resources per round.
 
-    A fifth of the rounds also send an SQL query, for which the server starts a process.
+    A tenth of the rounds also send an SQL query, for which the server starts processes.
     """
     chance = random.Random(11)
     held = []
@@ -60,7 +60,7 @@ def rounds(
             params = make(QUESTIONS[method].params, info, chance)
             if params is not None:
                 ask(client, method, {**msgspec.to_builtins(params), "snapshot": snapshot})
-        if number % 5 == 1:
+        if number % 10 == 1:
             query = "SELECT count(*), sum(size_bytes) FROM allocations"
             ask(client, "memlens/sql", {"snapshot": snapshot, "query": query})
         client.request("memlens/close", {"snapshot": snapshot, "view": "lasting"})

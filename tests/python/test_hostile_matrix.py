@@ -165,7 +165,8 @@ def all_texts(path: Path, folder: Path, form: str) -> Iterator[str]:
     cache = ("--cache-dir", folder / "cache")
     for table in json.loads(memlens("sql", path, "--schema", "--json", *cache).stdout)["tables"]:
         texts = [column["name"] for column in table["columns"] if column["type"] in ("TEXT", "ANY")]
-        if not texts or table["kind"] != "table":
+        # the names of frames are stored once, for two views
+        if not texts or not (table["kind"] == "table" or table["name"] in ("frames", "lines")):
             continue
         query = f'SELECT {", ".join(texts)} FROM "{table["name"]}"'
         yield memlens("sql", path, query, form, *cache).stdout
