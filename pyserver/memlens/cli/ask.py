@@ -87,7 +87,7 @@ def libraries_for(archive: Path, options: argparse.Namespace) -> Libraries:
     if not asked or known is None:
         return libraries
     # imported here, because few files have modules
-    from memlens.sources.binding import in_folder
+    from memlens.sources.in_place import in_folder
 
     return libraries.with_classes(known.classes_at(asked, lambda file: in_folder(file, Path.cwd())))
 

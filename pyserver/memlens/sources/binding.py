@@ -3,14 +3,13 @@ names.
 """
 
 import asyncio
-import os
 from collections.abc import Callable, Iterable, Mapping
-from pathlib import Path, PurePosixPath, PureWindowsPath
+from pathlib import Path
 from typing import Literal, NamedTuple
 
-from memlens.local_paths import below, is_local
 from memlens.sources.cells import cell_name
 from memlens.sources.finder import Finder
+from memlens.sources.in_place import as_it_stands, is_file
 from memlens.sources.paths import ForeignPath, best_matches, mapped, parse
 
 How = Literal["mapping", "remembered", "exact", "suffix", "ambiguous", "none", "cell"]
@@ -102,52 +101,21 @@ def _known(
     foreign: ForeignPath, mapped_to: list[Path], remembered: str | None, folders: list[Path]
 ) -> Binding | None:
     for path in mapped_to:
-        if _is_file(path):
+        if is_file(path):
             return Binding("mapping", [str(path)], str(path))
-    if remembered is not None and _is_file(Path(remembered)):
+    if remembered is not None and is_file(Path(remembered)):
         return Binding("remembered", [remembered], foreign.text)
-    for path in _as_it_stands(foreign, folders):
-        if _is_file(path):
+    for path in as_it_stands(foreign, folders):
+        if is_file(path):
             return Binding("exact", [str(path)], foreign.text)
     return None
-
-
-def _as_it_stands(foreign: ForeignPath, folders: list[Path]) -> list[Path]:
-    if foreign.windows and os.name != "nt":
-        return []
-    if not foreign.anchor or foreign.served_here:
-        return [path for folder in folders if (path := below(folder, foreign.parts)) is not None]
-    pure = PureWindowsPath if os.name == "nt" else PurePosixPath
-    named = pure(foreign.anchor, *foreign.parts)
-    return [Path(named)] if is_local(named, folders) else []
-
-
-def in_folder(file: str, folder: Path) -> str | None:
-    """The local file that a foreign path means for someone who works in ``folder``, without a search.
-
-    It is where the path says, or where its last components lead from the folder.
-    """
-    foreign = parse(file)
-    if foreign is None:
-        return None
-    parts = foreign.parts
-    tails = (parts[start:] for start in range(len(parts) - foreign.needed_components + 1))
-    near = (path for tail in tails if (path := below(folder, tail)) is not None)
-    return next((str(path) for path in (*_as_it_stands(foreign, [folder]), *near) if _is_file(path)), None)
 
 
 def _match_all(unknown: Mapping[str, Searched], by_name: dict[str, list[str]]) -> dict[str, Binding]:
     bindings: dict[str, Binding] = {}
     for file, searched in unknown.items():
         match = best_matches(searched.foreign, by_name.get(searched.name, []))
-        paths = [path for path in match.paths if _is_file(Path(path))]
+        paths = [path for path in match.paths if is_file(Path(path))]
         how: How = "none" if not paths else "suffix" if len(paths) == 1 else "ambiguous"
         bindings[file] = Binding(how, paths, searched.looked_for, match.components if paths else 0)
     return bindings
-
-
-def _is_file(path: Path) -> bool:
-    try:
-        return path.is_file()
-    except (OSError, ValueError):
-        return False
