@@ -23,6 +23,7 @@ from tests.python.lsp_client import LspClient
 from tests.python.profile_reading import load, samples_of
 from tests.python.server_harness import open_view
 
+from memlens.formats.symbols import lookup
 from memlens.formats.symbols.elf import Binary
 from memlens.formats.symbols.line_programs import program_at, rows_of
 from memlens.formats.symbols.metered import Information, Meter
@@ -107,6 +108,14 @@ def test_symbols_without_lines(language: str, builds: Path) -> None:
     # symbols know nothing of what was inlined
     assert [frame.function for frame in frames_of(profile)[:2]] == [*FUNCTIONS[language][1:]]
     assert "Without lines: shop. Build with -g" in warnings_of(profile)
+
+
+def test_no_further_binary_is_read_when_time_is_up(builds: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lookup, "MOST_SECONDS", -lookup._MOST_FURTHER_SECONDS)
+    folder = builds / "c-symbols"
+    profile = load(folder / "profile.heap", folder / "bin")
+    assert is_unnamed(profile)
+    assert "so some addresses have no name or no line" in warnings_of(profile)
 
 
 def test_a_stripped_binary_without_its_debug_file(builds: Path) -> None:

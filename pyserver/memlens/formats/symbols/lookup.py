@@ -24,6 +24,8 @@ logger = logging.getLogger(__name__)
 
 MOST_SECONDS = 120.0
 """How long debug information is read in one profile, whose addresses then have the names of symbols alone."""
+_MOST_FURTHER_SECONDS = 60.0
+"""How long symbols alone are read then. Links give one large file many names, and it may consist of holes."""
 _MOST_BINARIES = 512
 _MOST_FOLDERS = 64
 _MOST_NAMED = 3
@@ -102,7 +104,10 @@ class Symbols:
         ]:
             named: Found = {}
             try:
-                named = self._in_binary(path, build_id, inside)
+                if time.monotonic() > self._until + _MOST_FURTHER_SECONDS:
+                    self._is_late = True
+                else:
+                    named = self._in_binary(path, build_id, inside)
             except MemoryError:
                 raise
             except Exception:
@@ -287,7 +292,7 @@ class Symbols:
         if self._is_late:
             parts.append(
                 phrase(
-                    "The debug information took longer than {seconds} s to read, so some addresses have no line.",
+                    "The binaries took longer than {seconds} s to read, so some addresses have no name or no line.",
                     seconds=str(int(MOST_SECONDS)),
                 )
             )
