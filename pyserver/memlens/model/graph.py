@@ -458,3 +458,8 @@ def _is_offsets(start: U64, count: int, items: int) -> bool:
     if start.dtype != np.uint64 or len(start) != count + 1 or int(start[0]) or int(start[-1]) != items:
         return False
     return bool((start[1:] >= start[:-1]).all())
+
+
+def is_array(type_name: str) -> bool:
+    """Whether the objects of a type are arrays, by its name: in Java's way, ``int[]``."""
+    return type_name.endswith("[]")

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from memlens.errors import MemlensError
+from memlens.model.graph import is_array
 from memlens.packs.registry import objects_of
 from memlens.server.protocol.sources import Document
 from memlens.server.sessions.opened import OpenSnapshot
@@ -148,7 +149,7 @@ def _named(snapshot: Snapshot, kind: str) -> dict[TypeName, dict[str, list[int]]
     def make() -> dict[TypeName, dict[str, list[int]]]:
         found: dict[TypeName, dict[str, list[int]]] = {}
         for number, name in enumerate(plain_type_names(snapshot)):
-            wanted = None if name.endswith("[]") or "$$" in name else type_name(kind, name)
+            wanted = None if is_array(name) or "$$" in name else type_name(kind, name)
             if wanted is not None and name.replace("+", "$").split("$")[-1].split("<")[0].endswith(
                 wanted.names[-1]
             ):

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from memlens.formats.interned import Interned
+from memlens.model.graph import is_array
 from memlens.model.info import FileWarning
 from memlens.packs.android.kernels import perfetto as kernel
 from memlens.packs.jvm.obfuscation import Mapping
@@ -36,7 +37,7 @@ class Type(NamedTuple):
     @property
     def is_array(self) -> bool:
         """Whether its objects are arrays."""
-        return self.name.endswith("[]")
+        return is_array(self.name)
 
 
 class Field(NamedTuple):

@@ -6,7 +6,7 @@ import numpy as np
 
 from memlens.arrays import Mask
 from memlens.model.distinct import distinct
-from memlens.model.graph import VALUE_KINDS
+from memlens.model.graph import VALUE_KINDS, is_array
 from memlens.packs.jvm.contents import (
     COUNTED,
     MOST_WITHIN,
@@ -182,7 +182,7 @@ def _integers(kinds: Numbers, bits: Numbers) -> Numbers:
 def reference_arrays(snapshot: Snapshot) -> Numbers:
     """Which types are arrays of references."""
     names = snapshot.strings.texts(snapshot.types.name)
-    return np.array([name.endswith("[]") and name not in PRIMITIVE_ARRAYS for name in names], np.bool_)
+    return np.array([is_array(name) and name not in PRIMITIVE_ARRAYS for name in names], np.bool_)
 
 
 def all_reference_arrays(snapshot: Snapshot) -> Numbers:

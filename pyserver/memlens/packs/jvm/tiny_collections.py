@@ -6,6 +6,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from memlens.model.distinct import distinct
+from memlens.model.graph import is_array
 from memlens.model.timeline import NEVER
 from memlens.packs.jvm.collection_sizes import USUAL
 from memlens.texts import phrase
@@ -20,7 +21,6 @@ _MAP = re.compile(r"(Map|Hashtable|Properties|SparseArray)$")
 _FEW = 4
 _DEEPEST = 8
 """How many references lead from a collection of so few elements to the last of its parts, at most."""
-_ARRAY = re.compile(r"\[\]$")
 
 
 def tiny_collections(case: GraphCase) -> Iterator[Ranked]:
@@ -71,7 +71,7 @@ def _owners(case: GraphCase, collections: Numbers) -> Numbers:
     stored, objects = case.snapshot.references, case.snapshot.objects
     names = case.type_names()
     is_entry = np.array([name.partition("$")[0] in USUAL and "$" in name for name in names])
-    is_array = np.array([bool(_ARRAY.search(name)) for name in names])
+    are_arrays = np.array([is_array(name) for name in names])
     is_field = case.kinds(lambda name: name in ("field", "element"))
     owner = np.full(len(objects.type), -1, np.int32)
     owner[collections] = np.arange(len(collections))
@@ -82,7 +82,7 @@ def _owners(case: GraphCase, collections: Numbers) -> Numbers:
         kinds = objects.type[targets]
         above = objects.dominator[targets]
         is_held = (above != NEVER) & (owner[np.where(above == NEVER, 0, above)] == owner[sources])
-        is_part = is_entry[kinds] | (is_array[kinds] & (depth == 0))
+        is_part = is_entry[kinds] | (are_arrays[kinds] & (depth == 0))
         new = is_field[stored.kind[at]] & is_held & is_part & (owner[targets] < 0)
         if not bool(new.any()):
             break

@@ -3,7 +3,7 @@
 import numpy as np
 
 from memlens.arrays import U32
-from memlens.model.graph import NONE, Types
+from memlens.model.graph import NONE, Types, is_array
 from memlens.packs.jvm.kernels import hprof_references
 
 TYPE_KINDS = ("class", "array")
@@ -32,7 +32,7 @@ def types_of(references: hprof_references.References, numbers: U32) -> tuple[U32
     names = np.append(names, np.array([records.named(text) for text in texts], np.uint32))
     return numbers, Types(
         names,
-        np.append(arrays, np.array([text.endswith("[]") for text in texts], np.uint8)),
+        np.append(arrays, np.array([is_array(text) for text in texts], np.uint8)),
         object=np.append(ordinals, np.full(len(made), NONE, np.uint32)),
     )
 

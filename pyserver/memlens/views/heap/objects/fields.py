@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from memlens.model.graph import ENTRY, NONE, VALUE_KINDS
+from memlens.model.graph import ENTRY, NONE, VALUE_KINDS, is_array
 from memlens.store.hierarchy import hierarchy_of
 from memlens.store.kept import kept
 from memlens.store.models import graph_of
@@ -137,7 +137,7 @@ class FieldReader:
 
     def length(self, number: int) -> int | None:
         """How many elements an array has, see :func:`slots_of`."""
-        if not self.type_name(number).endswith("[]"):
+        if not is_array(self.type_name(number)):
             return None
         row = number_array(self._snapshot, number)
         if row is not None:
