@@ -3,6 +3,7 @@
 import itertools
 import math
 import re
+import sys
 from collections import Counter
 from collections.abc import Sequence
 from typing import Literal
@@ -47,8 +48,8 @@ _TOKEN = re.compile(
     r"|(?:password|passwd|secret|token|api[_-]?key)\s*(?:=|:(?!:))\s*(?!token\d+\b)\S{4,}"
     r"|://[^\s/:@]+:[^\s/@]+@"
 )
-# but not the ABI of a module in C, as in _decimal.cpython-314-x86_64-linux-gnu.so
-_RUN = re.compile(r"(?<![A-Za-z0-9+_-])(?!cpython-\d+)[A-Za-z0-9+_-]{20,}")
+# but not the ABI in the file name of a module in C, which begins with the interpreter's name and version
+_RUN = re.compile(rf"(?<![A-Za-z0-9+_-])(?!{sys.implementation.name}-\d+)[A-Za-z0-9+_-]{{20,}}")
 _HEX = re.compile(r"(?<![0-9A-Za-z])(?:0x)?[0-9a-fA-F]{24,}(?![0-9A-Za-z])")
 _UUID = re.compile(r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}", re.IGNORECASE)
 _DIGIT = re.compile(r"\d")

@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-"""Rows of whole numbers in JSON, each of which says what an item of another list is to it: V8 names strings so.
+"""Rows of whole numbers in JSON, each of which says what an item of another list is to it: strings have their names so.
 
 For the list of the texts that stay in a copy by ``memlens redact``.
 """
