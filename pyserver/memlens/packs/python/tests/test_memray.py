@@ -67,7 +67,8 @@ SCRIPT = """
 import memray, sys
 scope = {"__name__": "index"}
 exec(compile(open(sys.argv[2]).read(), sys.argv[2], "exec"), scope)
-with memray.Tracker(sys.argv[1], trace_python_allocators=True, file_format=memray.FileFormat[sys.argv[3]]):
+to = memray.FileDestination(sys.argv[1], overwrite=True, compress_on_exit=sys.argv[5] == "compressed")
+with memray.Tracker(destination=to, trace_python_allocators=True, file_format=memray.FileFormat[sys.argv[3]]):
     kept = scope["main"]()
     if sys.argv[4] == "killed":
         import os, signal
@@ -108,7 +109,9 @@ def as_read(path: Path) -> Profile:
         return read_with(path, python_for(path), Path(scratch))
 
 
-def recorded(folder: Path, *, kind: str = "ALL_ALLOCATIONS", killed: bool = False) -> Path:
+def recorded(
+    folder: Path, *, kind: str = "ALL_ALLOCATIONS", killed: bool = False, compressed: bool = True
+) -> Path:
     """A capture of ``src/index.py``."""
     path = folder / "index.bin"
     command = [
@@ -119,6 +122,7 @@ def recorded(folder: Path, *, kind: str = "ALL_ALLOCATIONS", killed: bool = Fals
         str(FIXTURES / "src" / "index.py"),
         kind,
         "killed" if killed else "",
+        "compressed" if compressed else "",
     ]
     subprocess.run(command, check=not killed, timeout=120)
     return path
@@ -383,6 +387,30 @@ def test_damaged_captures_are_reported_or_read(tmp_path: Path) -> None:
         else:
             outcomes |= {warning.code for warning in profile.warnings}
     assert outcomes & {"refused", "broken"}
+
+
+@pytest.mark.slow
+@needs_memray
+def test_captures_with_other_numbers_and_names_are_reported_or_read(tmp_path: Path) -> None:
+    # without compression nothing has a checksum
+    whole = recorded(tmp_path, compressed=False).read_bytes()
+    chance, path, outcomes = random.Random(36), tmp_path / "edited.bin", set[str]()
+    for number in range(16):
+        edited = bytearray(whole)
+        length = 1 + number % 8
+        for _ in range(1 + number):
+            place = chance.randrange(200, len(whole.rstrip(b"\0")))
+            # half of them move what follows
+            edited[place : place + length * (number % 2)] = chance.randbytes(length)
+        path.write_bytes(edited)
+        try:
+            profile = read_with(path, PYTHON, tmp_path)
+        except MemlensError:  # any other exception fails the test
+            outcomes.add("refused")
+        else:
+            outcomes.add("read")
+            assert all((each >= 0).all() for each in profile.values)
+    assert outcomes == {"refused", "read"}
 
 
 RAW = """
