@@ -16,7 +16,7 @@ from memlens import local_paths
 from memlens.local_paths import below, file_below, is_local
 from memlens.packs.v8.source_maps import SourceMaps
 from memlens.regular_files import content, opened
-from memlens.sources import binding, zips
+from memlens.sources import binding, in_place, zips
 from memlens.sources.archives import DAMAGED
 from memlens.sources.binding import Binder, Places
 from memlens.sources.cells import read_cells
@@ -201,8 +201,9 @@ def test_nothing_of_another_machine_is_looked_at(monkeypatch: pytest.MonkeyPatch
     """On Windows: every path that is looked at is seen here, with pathlib's rules of Windows in place of our own."""
     looked: list[PurePath] = []
     monkeypatch.setattr(binding, "Path", PureWindowsPath)
-    monkeypatch.setattr("memlens.sources.binding.os.name", "nt")
-    monkeypatch.setattr(binding, "_is_file", looked.append)
+    monkeypatch.setattr(in_place, "Path", PureWindowsPath)
+    monkeypatch.setattr("memlens.sources.in_place.os.name", "nt")
+    monkeypatch.setattr(binding, "is_file", looked.append)
     folder: Any = WORK
     places = Places({"/srv": folder, "/": folder}, {}, [folder])
     binding._without_search([*ELSEWHERE, "src/a.py", r"C:\src\b.py", "/srv/c.py"], places)
@@ -306,7 +307,8 @@ LOOKING = {
     "server/manifest.py": "the build",
     "server/tools/session.py": "paths of a model, only in the folders that it may read",
     "sources/archives.py": "archives of classes that the user or the build named",
-    "sources/binding.py": NAMED_BY_FILES,
+    "sources/binding.py": "asks in_place.py",
+    "sources/in_place.py": NAMED_BY_FILES,
     "sources/cells.py": "notebooks that binding.py found",
     "packs/jvm/class_archives.py": NAMED_BY_FILES,
     "sources/declarations.py": "files of the workspace",

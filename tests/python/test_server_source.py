@@ -343,7 +343,7 @@ def test_network_shares_are_never_accessed(
     # POSIX permits two slashes to mean a share; on Linux it is the same file
     assert find_source(server, f"/{beside}")["how"] == "none"
     looked_at: list[Path] = []
-    monkeypatch.setattr(binding, "_is_file", looked_at.append)
+    monkeypatch.setattr(binding, "is_file", looked_at.append)
     for text in (r"\\evil\share\train.py", "//evil/share/train.py", r"\\?\UNC\evil\share\train.py"):
         foreign = parse(text)
         assert foreign is not None
