@@ -23,12 +23,16 @@ def opened(path: Path) -> BinaryIO:
     # in the folders of the kernel, files that claim to be regular may wait as well
     if is_of_kernel(path) or is_of_kernel(real) or not stat.S_ISREG(real.stat().st_mode):
         raise _irregular(path)
-    # a pipe that took its place meanwhile would block
-    number = os.open(real, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
+    return opened_at(real)
+
+
+def opened_at(path: Path, buffering: int = -1) -> BinaryIO:
+    """Open a file that was found to be a regular one. Raises OSError, also for a pipe that took its place meanwhile."""
+    number = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
     if not stat.S_ISREG(os.fstat(number).st_mode):
         os.close(number)
         raise _irregular(path)
-    return os.fdopen(number, "rb")
+    return os.fdopen(number, "rb", buffering)
 
 
 def content(path: Path, most_bytes: int) -> bytes | None:

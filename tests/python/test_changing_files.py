@@ -3,16 +3,45 @@
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from tests.python.conftest import ROOT
 from tests.python.tries import tries
+
+from memlens.errors import FileError
+from memlens.formats.containers import open_source
+from memlens.store.manifest import SourceFile
 
 CORPUS = ROOT / "tests" / "fuzz" / "corpus" / "file"
 # memray's captures are read by memray itself, in a process of its own
 FILES = sorted(path for path in CORPUS.iterdir() if not path.name.endswith(".memray.bin"))
 MOMENTS = tries(6)
 """Of each file's; ``python -m tests.fuzz.changing`` takes all, which is some minutes' work."""
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
+@pytest.mark.parametrize("looked", ["resolve", "is_file"])
+def test_a_pipe_that_takes_the_place_of_a_file_is_not_waited_for(
+    looked: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "a.pickle"
+    file.write_bytes(b"x")
+    look = getattr(Path, looked)
+
+    def replaced(path: Path, **options: bool) -> object:
+        found = look(path, **options)
+        if path == file and look(file, **options):
+            file.unlink()
+            os.mkfifo(file)
+        return found
+
+    monkeypatch.setattr(Path, looked, replaced)
+    if looked == "resolve":
+        assert SourceFile.of(file).sample == ""
+        return
+    with pytest.raises(FileError, match="not a regular file"), open_source(file, tmp_path, lambda *_: None):
+        pass
 
 
 @pytest.mark.slow

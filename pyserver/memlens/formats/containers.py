@@ -12,6 +12,7 @@ from memlens.formats.packing import Packed, TruncatedError, unpacker_of
 from memlens.formats.tools import Tools
 from memlens.kernels.base import mapped_faults
 from memlens.progress import Report
+from memlens.regular_files import opened_at
 from memlens.texts import phrase
 
 if TYPE_CHECKING:
@@ -170,7 +171,7 @@ def open_source(path: Path, scratch: Path, report: Report) -> Iterator[Source]:
         # opening a pipe would wait for somebody who writes to it
         raise FileError(phrase("{path} is not a file", path=path))
     try:
-        file = path.open("rb")
+        file = opened_at(path)
     except OSError as error:
         raise FileError(
             phrase("{path} can't be opened: {reason}", path=path, reason=reason(error))

@@ -7,6 +7,7 @@ the file's size.
 import codecs
 import itertools
 import mmap
+import os
 import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -75,7 +76,7 @@ class Packed:
         self._file = file
         self._unpacker = unpacker
         self._report = report
-        self._file_bytes = max(path.stat().st_size, 1)
+        self._file_bytes = max(os.fstat(file.fileno()).st_size, 1)
 
     def progress(self) -> float:
         """Return the fraction of the file that was read."""

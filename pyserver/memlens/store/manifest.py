@@ -15,6 +15,7 @@ from memlens.errors import MemlensError, reason
 from memlens.kernels.base.checksum import Checksum
 from memlens.model.graph import ReferenceKind
 from memlens.model.info import SnapshotInfo
+from memlens.regular_files import opened_at
 from memlens.texts import phrase
 
 if sys.platform != "win32":
@@ -120,7 +121,7 @@ def _sample_of(path: Path, size: int) -> str:
     last = max(size - _SAMPLE_BYTES, 0)
     checksum = Checksum()
     try:
-        with path.open("rb", buffering=0) as file:
+        with opened_at(path, buffering=0) as file:
             for offset in sorted({last * number // (_SAMPLES - 1) for number in range(_SAMPLES)}):
                 file.seek(offset)
                 checksum.update(file.read(_SAMPLE_BYTES))
