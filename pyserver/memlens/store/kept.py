@@ -1,7 +1,7 @@
 """Functions of a snapshot that keep what they return, by their further arguments, while there is room for it."""
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from functools import update_wrapper
 from typing import Any, Concatenate, Generic, ParamSpec, TypeVar
 
@@ -33,9 +33,11 @@ class Kept(Generic[P, T]):
         """Keep what was made elsewhere, for a function without further arguments, if nothing is kept yet: what is."""
         return snapshot.keep(self._key((), {}), lambda: value)
 
-    def _key(self, args: tuple[Any, ...], named: Mapping[str, Any]) -> tuple[Any, ...]:
-        left = list(self._defaults)[len(args) :] if len(args) < len(self._defaults) else ()
-        return (self._name, *args, *(named.get(name, self._defaults[name]) for name in left))
+    def _key(self, args: tuple[Any, ...], named: Mapping[str, Any]) -> Hashable:
+        if len(args) == len(self._defaults):
+            return (self._name, *args) if args else self._name
+        left = list(self._defaults.items())[len(args) :]
+        return self._name, *args, *(named.get(name, default) for name, default in left)
 
 
 def kept(make: Callable[Concatenate[Snapshot, P], T]) -> Kept[P, T]:
