@@ -76,6 +76,14 @@ def test_every_command_of_the_palette_is_registered_and_has_a_title() -> None:
     assert used == {*json.loads((ROOT / "package.nls.json").read_text("utf-8"))}
 
 
+def test_every_setting_is_read() -> None:
+    declared = {
+        name.removeprefix("memlens.") for name in MANIFEST["contributes"]["configuration"]["properties"]
+    }
+    read = {*re.findall(r"'(?:memlens\.)?([a-z][\w.]*)'", sources("extension/src"))}
+    assert declared - read == set()
+
+
 def test_every_pane_and_picture_is_offered() -> None:
     messages, webview = sources("extension/shared"), ROOT / "webview" / "src"
     lists = [webview / "shell" / "panes.ts", webview / "shell" / "bookmarks-pane.tsx"]
