@@ -44,7 +44,7 @@ import { restoreGraph } from '../../webview/src/graph/state';
 import { threadsPane } from '../../webview/src/graph/threads';
 import { typesPane } from '../../webview/src/graph/types';
 import { whyPane } from '../../webview/src/graph/why';
-import { factsOf, setFormat, typeAndModule } from '../../webview/src/graph/words';
+import { copiedName, factsOf, setFormat, typeAndModule } from '../../webview/src/graph/words';
 import { EVERYTHING } from '../../webview/src/shell/context';
 import { graphKeys } from '../../webview/src/shell/help';
 import type { Pane } from '../../webview/src/shell/pane';
@@ -381,6 +381,32 @@ test('why something is alive: the chain of an object, and the switches that its 
   assert.match(host.querySelector('.heap-cut')?.textContent ?? '', /1 MiB .*3 MiB/);
   const nothing = await shown(whyPane(contextWith(answers)));
   assert.equal(nothing.querySelectorAll('.heap-switch').length, 0, 'nothing is explained');
+});
+
+test('a path is copied without what the keys of collections contain', async () => {
+  const step = (kind: string, name: string): PathsAnswer['paths'][0]['steps'][0] => ({
+    ...{ kind, name, object: row(2), strength: 'strong', is_unread: false },
+    ...{ freed_bytes: null, freed_native_bytes: null },
+  });
+  const steps = [step('κ', 'ν'), step('entry', 'σ@κ'), step('κ', '[3]')];
+  const paths: PathsAnswer = {
+    ...{ object: row(2), complete: true, without: null },
+    paths: [{ root: row(1), roots: [], length: 3, left_out: 0, steps }],
+  };
+  const answers = {
+    'memlens/heapPaths': paths,
+    'memlens/heapOverview': OVERVIEW,
+    'memlens/heapLeastCut': NO_CUT,
+  };
+  const context = contextWith(answers, { is: 'object', object: 2 });
+  const host = await shown(whyPane(context));
+  assert.match(host.textContent, /σ@κ/);
+  host.querySelector<HTMLElement>('h3 .icon-button')?.click();
+  const copied = context.did.find((each) => typeof each === 'string') ?? '';
+  assert.match(copied, /ν →.*… →.*\[3\] →/s);
+  assert.doesNotMatch(copied, /σ@κ/);
+  const details = step('entry', 'σ@κ');
+  assert.deepEqual([copiedName(details), copiedName({ kind: 'entry', name: '' })], ['…', '']);
 });
 
 test('a holder is left out by the menu of its link, and taken back by its chip', async () => {

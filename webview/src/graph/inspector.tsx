@@ -22,7 +22,7 @@ import { Note } from './bookmarks';
 import type { GraphContext } from './context';
 import { located } from './groups';
 import { GroupDetails, ObjectDetails, TypeDetails } from './details';
-import { bytesAndNative, copiedText, idText, objectText } from './words';
+import { bytesAndNative, copiedName, copiedText, idText, objectText } from './words';
 
 type Answer =
   | { readonly is: 'object'; readonly found: ObjectAnswer }
@@ -268,7 +268,11 @@ function markdownOf(shown: Answer): string {
     ...['', of, ''],
     asMarkdown({
       heads: [t('Name'), t('Object'), t('Retained')],
-      rows: rows.map((each) => [each.name, copiedText(each.object), figure(each.object.retained_bytes)]),
+      rows: rows.map((each) => [
+        copiedName(each),
+        copiedText(each.object),
+        figure(each.object.retained_bytes),
+      ]),
     }),
   ];
   return [

@@ -17,6 +17,7 @@ import { mayHaveSource, selectionMenu } from './menu';
 import { ObjectButton } from './object-button';
 import {
   bytesAndNative,
+  copiedName,
   copiedObject,
   copiedText,
   holderType,
@@ -238,6 +239,8 @@ function rootWords({ roots }: Path): string {
 
 function pathText(path: Path): string {
   const first = `${rootWords(path)}: ${copiedText(path.root)}`;
-  const steps = path.steps.map((step) => `  ${referenceWords(step)} ${copiedText(step.object)}`);
+  const steps = path.steps.map(
+    (step) => `  ${referenceWords({ ...step, name: copiedName(step) })} ${copiedText(step.object)}`,
+  );
   return [first, ...steps].join('\n');
 }

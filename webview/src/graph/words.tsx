@@ -116,6 +116,14 @@ export function referenceWords({
   return visible(strength === 'strong' ? `${text}→` : `${text}→ (${strength})`);
 }
 
+/** References of collections, which are named by what their keys contain. */
+const BY_KEYS: readonly string[] = ['entry', 'key without a value'];
+
+/** A reference's name for what leaves the page: without what a key contains. */
+export function copiedName({ name, kind }: Pick<ReferenceRow, 'name' | 'kind'>): string {
+  return name !== '' && BY_KEYS.includes(kind) ? '…' : name;
+}
+
 /** What a dump consists of, in a line. */
 export function factsOf({
   objects,
