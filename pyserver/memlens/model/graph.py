@@ -461,5 +461,5 @@ def _is_offsets(start: U64, count: int, items: int) -> bool:
 
 
 def is_array(type_name: str) -> bool:
-    """Whether the objects of a type are arrays, by its name: in Java's way, ``int[]``."""
+    """Whether the objects of a type are arrays, by its name, as ``int[]``."""
     return type_name.endswith("[]")
