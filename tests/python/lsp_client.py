@@ -65,6 +65,7 @@ class LspClient:
         self.handlers: dict[str, Callable[[Any], Any]] = {}
         """Answers to the server's own requests."""
         self._opened: list[tuple[str, Pending]] = []
+        self._folders: list[Path] = []
         """Views for which a snapshot was requested."""
         self.process = subprocess.Popen(
             [sys.executable, "-m", "memlens", "lsp"],
@@ -126,17 +127,23 @@ class LspClient:
         """Change to another workspace and other settings."""
         self.notifications.clear()
         self.stderr = b""
-        self._change_folders(added=[workspace])
+        self.add_folder(workspace)
         self.notify("workspace/didChangeConfiguration", {"settings": settings})
 
-    def leave(self, workspace: Path) -> None:
+    def add_folder(self, folder: Path) -> None:
+        """Add a folder to the workspace, until the test is over."""
+        self._folders.append(folder)
+        self._change_folders(added=[folder])
+
+    def leave(self) -> None:
         """Close all snapshots and the workspace."""
         for view, pending in self._opened:
             with contextlib.suppress(RpcError):
                 snapshot = pending.result()["snapshot"]
                 self.request("memlens/close", {"snapshot": snapshot, "view": view})
         self._opened.clear()
-        self._change_folders(removed=[workspace])
+        self._change_folders(removed=self._folders)
+        self._folders.clear()
 
     def _change_folders(self, *, added: Sequence[Path] = (), removed: Sequence[Path] = ()) -> None:
         event = {

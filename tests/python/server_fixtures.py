@@ -43,7 +43,7 @@ def server(
     client = running_server()
     client.enter(workspace, {"cache_directory": str(cache_folder)})
     yield client
-    client.leave(workspace)
+    client.leave()
     assert "Traceback" not in client.stderr.decode(), client.stderr.decode()
 
 

@@ -151,7 +151,7 @@ def test_bookmarks_of_a_heap_dump(opened: Opened, sample: Path, cache: Cache, tm
     assert heap_bookmarks(snapshot).bookmarks == found
     text = "\n".join(markdown(summary(snapshot)))
     row = next(line for line in text.split("### Bookmarks")[1].splitlines() if "note" in line)
-    assert row.startswith(r"| \<b\>\|\`note\` \*&")
+    assert row.startswith(r"| \<b\>\|\`note\` \*\&")
     assert format_bytes(of_object.retained_bytes) in row
     folder = ["--cache-dir", cache.folder]
     shown = json.loads(memlens("bookmarks", path, "--json", *folder).stdout)["bookmarks"]
@@ -170,7 +170,7 @@ def test_reports_and_the_command_line_have_bookmarks(opened: Opened, sample: Pat
     live = format_bytes(int(snapshot.device(0).live[3]))
     text = "\n".join(markdown(summary(snapshot)))
     row = next(line for line in text.split("### Bookmarks")[1].splitlines() if "note" in line)
-    assert row.startswith(r"| \<b\>\|\`note\` \*&")
+    assert row.startswith(r"| \<b\>\|\`note\` \*\&")
     assert live in row
     page = report(snapshot)
     assert "<h2>Bookmarks</h2>" in page

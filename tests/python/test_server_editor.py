@@ -244,10 +244,7 @@ def test_a_frame_of_a_notebook_leads_to_its_cell(server: LspClient, tmp_path: Pa
     }
     answer = server.request("memlens/cell", {**params, "open_notebooks": [shown]})
     assert [cell["path"] for cell in answer["cells"]] in ([], [str(copy)])
-    server.notify(
-        "workspace/didChangeWorkspaceFolders",
-        {"event": {"added": [{"uri": tmp_path.as_uri(), "name": "all"}], "removed": []}},
-    )
+    server.add_folder(tmp_path)
     assert [cell["path"] for cell in server.request("memlens/cell", params)["cells"]] == [
         str(book),
         str(copy),

@@ -119,9 +119,8 @@ def test_the_workspace_decides_whose_a_file_is(server: LspClient, workspace: Pat
     other.parent.mkdir(parents=True)
     for file in (own, workspace / "allocator.h", other):
         file.write_text("\n" * 50)
-    added = {"uri": (workspace / "code").as_uri(), "name": "code"}
     # forget what is known about files
-    server.notify("workspace/didChangeWorkspaceFolders", {"event": {"added": [added], "removed": []}})
+    server.add_folder(workspace / "code")
     assert own_bytes(server, profile) == {"malloc.c:30": 4000, "main.c:6": 2000, "main.c:7": 1000}
     open_view(server, profile)
     text = server.hover(own, 30)
