@@ -149,8 +149,9 @@ async function openShop() {
   // with its renderers
   ends.push(() => process.kill(-browser.pid, 'SIGKILL'));
   const file = path.join(profile, 'DevToolsActivePort');
-  await until(() => existsSync(file), 'the browser listens');
-  const [port] = readFileSync(file, 'utf8').split('\n');
+  // it is there before its content is
+  const listening = () => existsSync(file) && /^(\d+)\n/.exec(readFileSync(file, 'utf8'));
+  const [, port] = await until(listening, 'the browser listens');
   const isOpen = async () => {
     const listed = await (await fetch(`http://127.0.0.1:${port}/json/list`)).json();
     return listed.some(({ title }) => title.startsWith('Shop $(bug)'));

@@ -16,7 +16,10 @@ export class TextEditors {
     );
   }
 
-  /** Waits until a file's tab is the active one of the active group and the cursor is on a line of it. */
+  /**
+   * Waits until a file's tab is the active one of the active group, the cursor is on a line of it, and the editor has the
+   * focus: it gets that last, and would take it again from what a test does before.
+   */
   async atLine(name, line, timeoutMs = TIMEOUT_MS) {
     const until = Date.now() + timeoutMs;
     const group = this.page.locator('.editor-group-container.active');
@@ -24,7 +27,11 @@ export class TextEditors {
     do {
       const number = group.locator('.editor-instance .line-numbers.active-line-number').first();
       const where = (await number.count()) ? Number(await number.textContent()) : undefined;
-      seen = `${await this.activeFile()}:${where}`;
+      const focused = await this.page.evaluate(
+        (editor) => document.activeElement?.closest(editor) !== null,
+        '.editor-group-container.active .editor-instance',
+      );
+      seen = `${await this.activeFile()}:${where}${focused ? '' : ' without the focus'}`;
       if (seen === `${name}:${line}`) return;
       await this.page.waitForTimeout(100);
     } while (Date.now() < until);

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 from tests.bench.generate import generate
+from tests.python import terminal
 from tests.python.command_line import memlens
 from tests.python.conftest import ROOT, event, frame, real_files, real_profiles
 from tests.python.recordings import PPROF, TORCH
@@ -295,8 +296,7 @@ def test_ingest_on_a_terminal(sample: Path) -> None:
         check=False,
     )
     os.close(other)
-    shown = os.read(main, 10_000).decode()
-    os.close(main)
+    shown = terminal.all_of(main)
     assert done.returncode == 0
     assert "%" in shown
     assert shown.endswith("\r\x1b[K"), "the line is cleared at the end"

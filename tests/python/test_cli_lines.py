@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, get_args
 
 import pytest
+from tests.python import terminal
 from tests.python.command_line import memlens
 from tests.python.conftest import ROOT, event, frame
 from tests.python.replays import torch as oracle
@@ -284,8 +285,7 @@ def test_a_terminal_gets_sentences_between_words_and_no_file() -> None:
         for each in commands
     ]  # fmt: skip
     os.close(other)
-    text = os.read(main, 100_000).decode()
-    os.close(main)
+    text = terminal.all_of(main)
     assert [each.returncode for each in done] == [0, 2]
     assert "a file for browsers, which a terminal can't show. Write it to a file: -o OUT." in done[1].stderr
     lines = text.splitlines()
