@@ -49,6 +49,9 @@ if TYPE_CHECKING:
 INTERVALS_A_LINE = 10_000
 FEW_LINES = 16
 """The most memory records that are used of a large capture, which bounds the output."""
+SILENT = 100
+"""Above all levels of Python's logging."""
+MOST_WAIT_S = 1.0
 
 
 def main(path: str, most: int, most_counted: int, *, whole: bool) -> None:
@@ -67,6 +70,9 @@ def main(path: str, most: int, most_counted: int, *, whole: bool) -> None:
         emit("missing")
         return
     emit("version", str(memray.__version__))
+    # it writes a line for each address in a binary that it can't read, with the path, which may be of any length
+    if hasattr(memray, "set_log_level"):
+        memray.set_log_level(SILENT)
     try:
         reader = _opened(memray, path, whole=whole)
     except Exception as error:  # noqa: BLE001 - whatever it is, it is reported
@@ -497,8 +503,21 @@ def end_with_parent() -> None:
         ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
 
 
+def interrupt_waiting() -> None:
+    """Interrupt what waits in the system for longer than :data:`MOST_WAIT_S`, if the system supports that.
+
+    memray opens the binaries that a capture names, and to open a pipe that nobody writes to would take forever.
+    """
+    import signal
+
+    if hasattr(signal, "setitimer"):
+        signal.signal(signal.SIGALRM, lambda *_: None)
+        signal.setitimer(signal.ITIMER_REAL, MOST_WAIT_S, MOST_WAIT_S)
+
+
 if __name__ == "__main__":
     # don't import from the current folder
     sys.path[:] = [place for place in sys.path if place not in ("", ".")]
     end_with_parent()
+    interrupt_waiting()
     main(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), whole=sys.argv[4] == "1")

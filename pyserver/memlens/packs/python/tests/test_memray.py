@@ -259,6 +259,39 @@ def test_the_reading_process_ends_with_the_one_that_started_it(tmp_path: Path) -
     wait_until(lambda: not is_running(child), 20)
 
 
+OPENING = """
+import ctypes
+__version__ = "1.20"
+level = 0
+def set_log_level(new):
+    global level
+    level = new
+def FileReader(path, **more):
+    opened = ctypes.CDLL(None).open(path.encode(), 0)
+    raise OSError(f"{opened} {level}")
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no pipes in folders, and no memray, there")
+def test_a_binary_that_is_a_pipe_is_not_waited_for_and_memray_logs_nothing(tmp_path: Path) -> None:
+    """A substitute for memray opens, as memray does in C, what a native capture names as a binary."""
+    (tmp_path / "memray.py").write_text(OPENING, "utf-8")
+    os.mkfifo(tmp_path / "binary")
+    program = Path(memray.__file__).with_name("memray_reading.py").read_text("utf-8")
+    said = subprocess.run(
+        [sys.executable, "-c", program, str(tmp_path / "binary"), "1", "1", "1"],
+        check=True,
+        capture_output=True,
+        env={**os.environ, "PYTHONPATH": str(tmp_path)},
+        timeout=60,
+    )
+    assert [json.loads(line) for line in said.stdout.splitlines()] == [
+        ["version", "1.20"],
+        ["refused", f"-1 {memray_reading.SILENT}"],
+    ]
+    assert said.stderr == b""
+
+
 def test_a_reader_that_dies_is_reported(tmp_path: Path) -> None:
     """The interpreter may be any program: here one that prints nothing, or something unexpected."""
     path = tmp_path / "x.bin"
