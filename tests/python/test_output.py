@@ -511,6 +511,21 @@ def test_summaries_of_a_fleet_overwrite_nothing(folder: Path, archive: Path) -> 
     assert content(archive) == archived
     own.unlink()
     with contextlib.closing(Database(folder, str(folder))) as database:
+        database.commit()
+        summaries = (folder / "memlens-fleet.db").read_bytes()
+    assert summaries
+    # they may come from anybody
+    (folder / "memlens-fleet.db").write_bytes(summaries)
+    own.write_bytes(KEPT)
+    with pytest.raises(RefusedError, match=r"snapshots\.parquet would be overwritten"):
+        Database(folder, str(folder))
+    own.unlink()
+    if sys.platform != "win32":
+        os.mkfifo(own)
+        with pytest.raises(RefusedError, match=r"snapshots\.parquet would be overwritten"):
+            Database(folder, str(folder))
+        own.unlink()
+    with contextlib.closing(Database(folder, str(folder))) as database:
         pytest.importorskip("pyarrow")
         for _ in range(2):
             assert own in write_parquet(database)

@@ -156,9 +156,9 @@ class Database:
             self.folder = folder
             lock = _locked(folder)
             undo.callback(_unlock, folder, lock)
+            _check_files(folder)
             is_new = not path.exists() or not path.stat().st_size
             if is_new:
-                _check_new(folder)
                 undo.callback(_remove_database, path)
             try:
                 with room_in(folder, phrase("the summaries"), advice=_ELSEWHERE):
@@ -370,8 +370,11 @@ def _unlock(folder: Path, file: BinaryIO) -> None:
     file.close()
 
 
-def _check_new(folder: Path) -> None:
-    """Raise :class:`RefusedError` where summaries would take the place of files that aren't summaries."""
+def _check_files(folder: Path) -> None:
+    """Raise :class:`RefusedError` where summaries would take the place of files that aren't summaries.
+
+    A folder that has summaries may come from anybody, with a link among them to any file of the user's.
+    """
     if is_archive(folder):
         raise RefusedError(phrase("{folder} is an archive of Memlens", folder=folder), advice=_ELSEWHERE)
     for table in (SNAPSHOTS, *TABLES):
@@ -384,6 +387,8 @@ def _check_new(folder: Path) -> None:
 
 def _is_of_summaries(file: Path) -> bool:
     """Whether a Parquet file has the schema's version in its end, as those that are written here do."""
+    if not file.is_file():
+        return False
     try:
         with file.open("rb") as opened:
             opened.seek(max(file.stat().st_size - _PARQUET_END_BYTES, 0))
