@@ -119,9 +119,13 @@ export class Palette {
       if (presses === 100) throw new Error(`The list didn't get to "${await row.innerText()}".`);
       await this.page.keyboard.press('ArrowDown');
     }
+    const picked = await row.evaluate(({ id, ariaLabel }) => [id, ariaLabel]);
     if (!(await this.enterKey())) throw new Error('The list has lost the focus.');
-    // another list may come at once, such as that of the dialog for files
-    await row.waitFor({ state: 'hidden' });
+    // another list may come at once, as that of the dialog for files, and its rows use the elements of these again
+    await this.page.waitForFunction(([id, label]) => {
+      const now = document.getElementById(id);
+      return !now || now.ariaLabel !== label || now.offsetParent === null;
+    }, picked);
   }
 
   async #close() {
