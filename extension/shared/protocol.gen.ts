@@ -3646,15 +3646,10 @@ export interface WhatIfAnswer {
   conclusion: Text | null;
 }
 
-/**
- * A device's trace, replayed with each of `settings` without what any filter of `without` matches.
- *
- * Without both, some settings that may help are tried.
- */
+/** A device's trace, replayed without what any filter of `without` matches, and with settings that may help. */
 export interface WhatIfParams {
   snapshot: string;
   device: number;
-  settings: string[];
   without: string[];
 }
 

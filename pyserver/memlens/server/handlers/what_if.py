@@ -8,7 +8,7 @@ from memlens.server.questions import LONG, question
 from memlens.store.snapshot import Snapshot
 from memlens.texts import phrase
 from memlens.views.trace import what_if_words as words
-from memlens.views.trace.what_if import MOST_SETTINGS, what_if
+from memlens.views.trace.what_if import what_if
 from memlens.views.trace.what_if_words import WhatIfAnswer
 
 MOST_FILTERS = 64
@@ -19,11 +19,7 @@ def _what_if(
     snapshot: Snapshot,
     *,
     device: int,
-    settings: Annotated[list[str], Meta(max_length=MOST_SETTINGS)],
     without: Annotated[list[str], Meta(max_length=MOST_FILTERS)],
 ) -> WhatIfAnswer:
-    """A device's trace, replayed with each of ``settings`` without what any filter of ``without`` matches.
-
-    Without both, some settings that may help are tried.
-    """
-    return words.said(what_if(snapshot, device, settings=settings, without=without))
+    """A device's trace, replayed without what any filter of ``without`` matches, and with settings that may help."""
+    return words.said(what_if(snapshot, device, without=without, helpful=True))

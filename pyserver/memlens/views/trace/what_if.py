@@ -113,12 +113,13 @@ def what_if(
     settings: Sequence[str] = (),
     without: Sequence[str] = (),
     capacity_bytes: int | None = None,
+    helpful: bool = False,
 ) -> WhatIf:
     """Replay a device's trace; ``number`` None means the device to show first.
 
     There is a row for each of ``settings``, all of them without the allocations that any filter of ``without`` matches,
-    and one with the recorded settings; without both, rows for some settings that may help. Raises
-    :class:`BadRequestError`.
+    and one with the recorded settings; without both, or where ``helpful``, rows for some settings that may help, too.
+    Raises :class:`BadRequestError`.
     """
     info = timeline_of(snapshot.info, "events")
     device = device_of(snapshot, info.default_device if number is None else number).whole
@@ -142,7 +143,7 @@ def what_if(
     )
     runs, anew = [recorded], False
     if calibration.reason is None:
-        wanted = list(settings) or ([] if without else list(trace.candidates))
+        wanted = [*settings, *(trace.candidates if helpful or not (settings or without) else ())]
         # the recorded settings again where the memory or the allocations are others
         tried = ["recorded", *wanted] if without or capacity_bytes is not None else wanted
         live = _live(device, rows)

@@ -18,8 +18,6 @@ import type { LeftOut } from '../what-if';
 class Replays {
   readonly answer = signal<WhatIfAnswer | null>(null);
   readonly note = signal('');
-  /** Settings that may help, and the device that they are of. */
-  private candidates: { readonly device: number; readonly settings: readonly string[] } | null = null;
   private readonly latest = new Latest();
 
   constructor(readonly context: TimelineContext) {}
@@ -30,24 +28,11 @@ class Replays {
 
   /** Replays with what is left out now, by the settings that may help. */
   ask(): void {
-    const { context, candidates } = this;
-    const { device } = context.device;
-    const settings = candidates?.device === device ? candidates.settings : null;
-    const without = settings ? [...context.whatIf.terms] : [];
+    const { api, device, whatIf } = this.context;
     this.note.value = t('Replaying…');
     this.latest.ask(
-      context.api.request('memlens/whatIf', {
-        ...{ device, without, settings: without.length > 0 ? [...(settings ?? [])] : [] },
-      }),
+      api.request('memlens/whatIf', { device: device.device, without: [...whatIf.terms] }),
       (answer) => {
-        if (!settings) {
-          const [, ...tried] = answer.found.rows;
-          this.candidates = { device, settings: tried.map((row) => row.settings) };
-          if (context.whatIf.terms.length > 0) {
-            this.ask();
-            return;
-          }
-        }
         this.note.value = '';
         this.answer.value = answer;
       },
