@@ -11,7 +11,7 @@ import type { Layout } from '../../webview/src/base/saved';
 import { Chart, pointIn } from '../../webview/src/widgets/chart';
 import { element } from '../../webview/src/widgets/dom';
 import { HoverCard } from '../../webview/src/widgets/hover-card';
-import { Minimap } from '../../webview/src/widgets/minimap';
+import { Minimap } from '../../webview/src/timeline/minimap';
 import { Splitter } from '../../webview/src/widgets/splitter';
 
 afterEach(() => {

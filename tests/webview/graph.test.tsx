@@ -46,7 +46,7 @@ import { typesPane } from '../../webview/src/graph/types';
 import { whyPane } from '../../webview/src/graph/why';
 import { copiedName, factsOf, setFormat, typeAndModule } from '../../webview/src/graph/words';
 import { EVERYTHING } from '../../webview/src/shell/context';
-import { graphKeys } from '../../webview/src/shell/help';
+import { graphKeys } from '../../webview/src/graph/key-list';
 import type { Pane } from '../../webview/src/shell/pane';
 
 afterEach(() => {

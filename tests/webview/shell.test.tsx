@@ -14,11 +14,10 @@ import type {
   LineLink,
   SnapshotFinding,
   TextPart,
-  TimelineInfo,
 } from '../../extension/shared/protocol.gen';
 import type { Api } from '../../webview/src/api';
 import { RequestError } from '../../webview/src/base/request';
-import type { TimelineContext } from '../../webview/src/shell/context';
+import { ScopeBar } from '../../webview/src/timeline/scope';
 import { Cursors } from '../../webview/src/timeline/cursors';
 import { made, type Pane } from '../../webview/src/shell/pane';
 import { Dock } from '../../webview/src/shell/dock';
@@ -584,15 +583,14 @@ test('the panel has a tab for a few panes and a menu for the others', async () =
   const api: Pick<Api, 'request'> = { request: never };
   // SAFETY: the panel and the cursors ask for nothing else.
   const cursors = new Cursors(api as Api, { changed: never, failed: never, filter: () => '' });
-  const info = { model: 'timeline' } as TimelineInfo;
-  const context = { info, cursors, setName: 'at the peak' } as unknown as TimelineContext;
+  const scope = new ScopeBar(cursors, () => 'at the peak');
   const shown: (string | null)[] = [];
   const panes = [pane('liveSet', 'What’s in memory'), pane('flame', 'Flame graph'), pane('sql', 'SQL')];
   const tabs = panes.map((each) =>
     each.id === 'sql' ? { ...made(each), make: () => Promise.resolve(each) } : made(each),
   );
   const dock = new Dock(
-    context,
+    scope.View,
     { shown: (id) => shown.push(id), toggleTall: never, failed: never },
     tabs,
     2,

@@ -26,12 +26,15 @@ import type {
 } from '../../extension/shared/protocol.gen';
 import type { Api } from '../../webview/src/api';
 import { deviceFigures } from '../../webview/src/base/format';
-import type { TimelineContext } from '../../webview/src/shell/context';
+import type { TimelineContext } from '../../webview/src/timeline/context';
 import { Dock } from '../../webview/src/shell/dock';
 import { FileBar } from '../../webview/src/shell/file-bar';
 import { FilterBox } from '../../webview/src/shell/filter-box';
 import { traceTerms, OBJECT_TERMS } from '../../webview/src/shell/filter-terms';
-import { graphKeys, Help, profileKeys, timelineKeys } from '../../webview/src/shell/help';
+import { graphKeys } from '../../webview/src/graph/key-list';
+import { profileKeys } from '../../webview/src/profile/key-list';
+import { Help } from '../../webview/src/shell/help';
+import { timelineKeys } from '../../webview/src/timeline/key-list';
 import type { Pane, PaneTab } from '../../webview/src/shell/pane';
 import { EmptyScreen, FailedScreen, ProgressScreen } from '../../webview/src/shell/screens';
 import { shareEntries } from '../../webview/src/shell/share';
@@ -41,16 +44,17 @@ import { gapParts, gapSentence } from '../../webview/src/timeline/gap';
 import { Lanes } from '../../webview/src/timeline/lanes';
 import { timelineMenu } from '../../webview/src/timeline/menu';
 import { Panel } from '../../webview/src/timeline/panel';
+import { ScopeBar } from '../../webview/src/timeline/scope';
 import { bookmarksPane } from '../../webview/src/timeline/panes/bookmarks';
 import { oomPane } from '../../webview/src/timeline/panes/oom';
-import { sizesPane } from '../../webview/src/timeline/panes/sizes';
+import { sizesPane } from '../../webview/src/live-set/sizes';
 import { statePane } from '../../webview/src/timeline/panes/state';
 import { stepsPane } from '../../webview/src/timeline/panes/steps';
 import { element } from '../../webview/src/widgets/dom';
 import { Legend } from '../../webview/src/widgets/legend';
 import { openMenu } from '../../webview/src/widgets/menu';
 import { HoverCard } from '../../webview/src/widgets/hover-card';
-import { TooltipCard } from '../../webview/src/widgets/tooltip';
+import { TooltipCard } from '../../webview/src/timeline/tooltip';
 import { plain } from './support/plain';
 
 afterEach(() => {
@@ -397,7 +401,8 @@ test('the filter and its terms, keys, menus, the toolbar and the panel', async (
     ...{ id: id as PaneTab['id'], title: 'Π', usesSet: true, make: never },
   }));
   const context = contextWith({});
-  const dock = new Dock(context, { shown: nothing, toggleTall: nothing, failed: never }, tabs, 1);
+  const scope = new ScopeBar(context.cursors, () => context.setName);
+  const dock = new Dock(scope.View, { shown: nothing, toggleTall: nothing, failed: never }, tabs, 1);
   assertView(<dock.View hidden={false} tall={false} height={200} />, 'the panel');
 });
 

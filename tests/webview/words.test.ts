@@ -11,7 +11,7 @@ import { restoreState } from '../../webview/src/timeline/state';
 import { shorterNames, shortName } from '../../webview/src/base/symbols';
 import { bandTexts, bytes, exactBytes, time } from '../../webview/src/base/format';
 import { baseName, fileName, learnFileNames } from '../../webview/src/base/paths';
-import { foldFrames, partsOf } from '../../webview/src/widgets/frames-list';
+import { foldFrames, partsOf } from '../../webview/src/timeline/frames-list';
 import { shorten, visible } from '../../webview/src/base/text';
 import { FakeServer } from './support/fake-server';
 import { trainingRun } from './support/training-run';

@@ -11,7 +11,7 @@ import type {
   ViewState,
 } from '../../extension/shared/messages';
 import { commandArrived, exposeUnderWay, finished, started } from './base/under-way';
-import { Acts } from './shell/acts';
+import { Acts } from './base/acts';
 import type { Kept, SavedState } from './base/saved';
 import { unpack } from './unpacking';
 import { RequestError, type Pending } from './base/request';

@@ -11,6 +11,8 @@ import type {
 } from '../../../extension/shared/protocol.gen';
 import type { Api } from '../api';
 import type { Pending } from '../base/request';
+import type { ComparedSets } from '../flame/source';
+import type { ViewContext } from '../shell/context';
 import { devicesOf, MODELS, never, profileOf } from '../shell/model';
 import type { Axis } from '../base/devices';
 import { figure } from '../base/figure';
@@ -71,16 +73,15 @@ export interface SharedValue {
   readonly theirs: number;
 }
 
-/** The two sets that a table is about. */
-export interface ComparedSets {
-  readonly of: AllocationSet;
-  readonly other_of: AllocationSet;
-}
-
 export interface FoundSets {
   readonly sets: ComparedSets;
   /** The other's moments were found by inferred steps, without annotations. */
   readonly inferredSteps: boolean;
+}
+
+/** What a comparison knows of its view. */
+export interface CompareContext extends ViewContext {
+  readonly compare: Compare;
 }
 
 export class Compare {

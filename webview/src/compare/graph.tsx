@@ -4,11 +4,10 @@ import { signal, type Signal } from '@preact/signals';
 import type { VNode } from 'preact';
 import { t } from '../base/l10n';
 import { oneOf } from '../base/one-of';
-import type { ComparedSets } from './comparison';
-import type { ViewContext } from '../shell/context';
+import type { CompareContext } from './comparison';
 import type { Scale, Width } from '../flame/difference';
 import { KeptFlame } from '../flame/settings';
-import { ComparedSource } from '../flame/source';
+import { ComparedSource, type ComparedSets } from '../flame/source';
 import type { SavedDifference } from '../base/saved';
 import { Choices, Dropdown } from '../widgets/choice';
 import { FlamePane } from '../flame/pane';
@@ -31,7 +30,7 @@ export class CompareGraph {
   /** Which two snapshots it is of, and which of them is before: numbers of names are the same as long as these are. */
   private of = '';
 
-  constructor(private readonly context: ViewContext) {
+  constructor(private readonly context: CompareContext) {
     const saved = restoreDifference(context.api.saved()?.kept?.difference);
     this.settings = signal({ scale: saved.scale, width: saved.width });
     this.kept = new KeptFlame(saved.flame, { ...context.info, file_bytes: NO_FILE }, () => this.keep());

@@ -7,14 +7,14 @@ import { sentencesOf } from '../base/request';
 import { Latest } from '../base/latest';
 import { said, t } from '../base/l10n';
 import { visible } from '../base/text';
-import type { ViewContext } from '../shell/context';
 import { Bar } from '../shell/bar';
 import type { BarRoom, Pane, PaneRoom } from '../shell/pane';
 import type { SavedComparison } from '../base/saved';
 import { debounce } from '../widgets/dom';
 import { Table, type TableRows } from '../widgets/table';
 import { Banner, bannerOf, SearchBox, Sides, type BannerText } from './bar';
-import type { ComparedSets } from './comparison';
+import type { CompareContext } from './comparison';
+import type { ComparedSets } from '../flame/source';
 import { CompareGraph } from './graph';
 import { CompareSettings } from './settings';
 import { rowsText, totalsText } from './sums';
@@ -24,7 +24,7 @@ const SEARCH_AFTER_MS = 150;
 
 const NO_ROWS: TableRows<ComparedRow> = { columns: [], rows: [], total: 0, sort: null, answer: null };
 
-export const comparePane = (context: ViewContext): Pane => new ComparePane(context);
+export const comparePane = (context: CompareContext): Pane => new ComparePane(context);
 
 class ComparePane implements Pane {
   readonly id = 'compare';
@@ -51,7 +51,7 @@ class ComparePane implements Pane {
   private readonly lighting = new Latest();
   private readonly searchSoon = debounce(SEARCH_AFTER_MS, () => this.fetch(0));
 
-  constructor(private readonly context: ViewContext) {
+  constructor(private readonly context: CompareContext) {
     this.shown.value = context.api.saved()?.kept?.comparison === 'graph' ? 'graph' : 'table';
   }
 

@@ -5,15 +5,14 @@ import type { ProfileValue } from '../../../extension/shared/protocol.gen';
 import { figureIn } from '../base/figure';
 import { said, t } from '../base/l10n';
 import { AttributionChoice } from '../shell/attribution-choice';
-import type { ViewContext } from '../shell/context';
+import type { Compare, CompareContext } from './comparison';
 import { never } from '../shell/model';
 import { SettingChoice, Settings } from '../shell/settings';
 import type { SavedComparison } from '../base/saved';
-import type { Compare } from './comparison';
 import type { By } from './sums';
 
 interface SettingsProps {
-  readonly context: Pick<ViewContext, 'compare' | 'attribution'>;
+  readonly context: Pick<CompareContext, 'compare' | 'attribution'>;
   readonly form: SavedComparison;
   /** The table is what is shown. */
   readonly tabled: boolean;

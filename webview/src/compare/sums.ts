@@ -3,12 +3,11 @@
 import type { CompareAnswer, ComparedSums } from '../../../extension/shared/protocol.gen';
 import { figure } from '../base/figure';
 import { plural, t } from '../base/l10n';
-import type { ViewContext } from '../shell/context';
-import { signed, withSign } from './comparison';
+import { signed, withSign, type CompareContext } from './comparison';
 
 export type By = 'line' | 'function' | 'file' | 'stack';
 
-type Sums = Pick<ViewContext, 'compare' | 'setName' | 'attribution'>;
+type Sums = Pick<CompareContext, 'compare' | 'setName' | 'attribution'>;
 
 /** Both in all, and what became more or less. */
 export function totalsText({ compare }: Sums, answer: CompareAnswer): string {

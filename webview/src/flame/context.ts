@@ -2,6 +2,7 @@
 
 import type { FlameNodeAnswer } from '../../../extension/shared/protocol.gen';
 import type { ViewContext } from '../shell/context';
+import type { KeptFlame } from './settings';
 
 /** The objects that stacks of a heap dump allocated. */
 export interface StackObjects {
@@ -26,4 +27,10 @@ export interface FlameContext extends Pick<
 > {
   /** Only a heap dump has objects. */
   readonly objects?: StackObjects;
+}
+
+/** A view of which the flame graph of its set is a pane or the picture. */
+export interface SetFlameContext extends FlameContext, Pick<ViewContext, 'setName'> {
+  /** How its flame graph is shown. */
+  readonly flame: KeptFlame;
 }

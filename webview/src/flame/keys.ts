@@ -1,6 +1,7 @@
 // The keys of the flame graph, wherever it is shown.
 
 import { t } from '../base/l10n';
+import type { Part } from '../shell/help';
 import { KeyTable, type KeyRow } from '../shell/key-table';
 
 export type FlameAction =
@@ -53,7 +54,7 @@ const ROWS: readonly KeyRow<FlameAction>[] = [
   },
 ];
 
-export const FLAME_KEYS = new KeyTable(ROWS, true);
+export const FLAME_KEYS = new KeyTable<FlameAction>(ROWS, true);
 
 /** Of the stacks that allocated the objects of a heap dump. */
 export const STACK_KEYS = new KeyTable<FlameAction>(
@@ -73,3 +74,8 @@ export const BOX_KEYS = new KeyTable<FlameAction>(
   ),
   true,
 );
+
+/** The part of a list of keys that is about a flame graph. */
+export function flamePart(keys: KeyTable<FlameAction>): Part {
+  return [t('In the flame graph'), keys.listed()];
+}

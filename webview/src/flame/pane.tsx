@@ -5,12 +5,12 @@ import { createRef, type ComponentChildren, type ComponentType, type VNode } fro
 import type { FlamePlace } from '../../../extension/shared/messages';
 import { isCancelled } from '../base/latest';
 import { t } from '../base/l10n';
-import type { Change, ViewContext } from '../shell/context';
+import type { Change } from '../shell/context';
 import { svgTheme, type AskedSvg } from '../shell/export';
 import type { BarRoom, Pane, PaneRoom } from '../shell/pane';
 import { WHOLE } from './camera';
 import { FlameCommands } from './commands';
-import type { FlameContext } from './context';
+import type { FlameContext, SetFlameContext } from './context';
 import { FlameCrumbs } from './crumbs';
 import { FlameDetails } from './details';
 import { changeFigures, type Sided } from './difference';
@@ -49,10 +49,7 @@ interface Arranged extends Pick<FlameSettings, 'form'> {
   readonly sided: Sided | null;
 }
 
-export const flamePane = (
-  context: FlameContext & Pick<ViewContext, 'flame' | 'setName'>,
-  First?: ComponentType,
-): FlamePane =>
+export const flamePane = (context: SetFlameContext, First?: ComponentType): FlamePane =>
   new FlamePane(
     context,
     context.flame,

@@ -2,6 +2,7 @@
 
 import type { ViewResult } from '../../../extension/shared/messages';
 import type {
+  AllocationSet,
   FlameChildrenAnswer,
   FlameFunctionsAnswer,
   FlameNodeAnswer,
@@ -14,7 +15,6 @@ import type { Pending } from '../base/request';
 import { t } from '../base/l10n';
 import type { AskedSvg } from '../shell/export';
 import type { Attribution, KeptAttribution } from '../shell/attribution';
-import type { ComparedSets } from '../compare/comparison';
 import type { FlameRequest } from './camera';
 import { changeOf, type Scale, type Sided, type Width } from './difference';
 import type { Change } from './boxes';
@@ -51,6 +51,12 @@ export function ownSource(api: Api, kept: Pick<KeptAttribution, 'value'>): Flame
     svg: (params, part) => api.request('memlens/flameSvg', { ...params, ...part }),
     compared: null,
   };
+}
+
+/** The two sets of a comparison. */
+export interface ComparedSets {
+  readonly of: AllocationSet;
+  readonly other_of: AllocationSet;
 }
 
 /** Two sets, and in which measure they stand beside each other. */

@@ -8,7 +8,7 @@ import { bytes } from '../base/format';
 import { said, t } from '../base/l10n';
 import { Latest } from '../base/latest';
 import { exactly } from '../base/text';
-import type { FlameContext, StackObjects } from '../flame/context';
+import type { SetFlameContext, StackObjects } from '../flame/context';
 import { flamePane, type FlamePane } from '../flame/pane';
 import { KeptFlame } from '../flame/settings';
 import { KeptAttribution } from '../shell/attribution';
@@ -133,7 +133,7 @@ export class Allocations {
     </>
   );
 
-  private context(): FlameContext & { readonly flame: KeptFlame; readonly setName: string } {
+  private context(): SetFlameContext {
     const { owner, info, value, kept, attribution } = this;
     const objects: StackObjects = { term: FUNCTIONS, show: (box) => owner.listTypes(termOf(box)) };
     return {

@@ -36,8 +36,8 @@ export function rowMenu(
     item(t('Filter to This'), 'F', () => actions.filterTo(filter));
     const others = allBut(filter);
     if (others !== null) item(t('Hide This'), '', () => actions.filterTo(others));
-    const whatIf = context.timeline?.whatIf;
-    if (whatIf) item(t('What If Without This'), '', () => whatIf.add(filter, said(name)));
+    const { timeline } = context;
+    if (timeline) item(t('What If Without This'), '', () => timeline.leaveOut(filter, said(name)));
   }
   if (row.open !== null)
     item(row.open ? t('Collapse') : t('Expand'), row.open ? '←' : '→', () => tree.toggle(row, !row.open));

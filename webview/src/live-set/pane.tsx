@@ -174,8 +174,7 @@ class LiveSet {
 
   /** Whether the picture shows what was lit up here, and nothing else since. */
   private get isLit(): boolean {
-    const highlight = this.context.timeline?.highlight;
-    return this.lit !== null && highlight?.kind === 'group' && highlight.branch === this.lit.branch;
+    return this.lit !== null && this.context.timeline?.litBranch === this.lit.branch;
   }
 
   private summary(): string {

@@ -5,10 +5,10 @@ import type { AllocationSet, Frame, ProfileInfo, ProfileValue } from '../../../e
 import type { Api } from '../api';
 import { said } from '../base/l10n';
 import { baseName } from '../base/paths';
-import { Compare, type OwnProfile } from '../compare/comparison';
+import { Compare, type CompareContext, type OwnProfile } from '../compare/comparison';
+import type { SetFlameContext } from '../flame/context';
 import type { KeptFlame } from '../flame/settings';
 import type { KeptAttribution } from '../shell/attribution';
-import type { ViewContext } from '../shell/context';
 import type { TimeRange } from './range';
 
 export interface ProfileOwner {
@@ -29,7 +29,7 @@ export interface ProfileOwner {
   failed(error: unknown): void;
 }
 
-export class ProfileContext implements ViewContext {
+export class ProfileContext implements CompareContext, SetFlameContext {
   readonly compare: Compare;
   readonly timeline = null;
 

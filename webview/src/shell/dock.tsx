@@ -2,16 +2,15 @@
 
 import { t } from '../base/l10n';
 import { signal } from '@preact/signals';
-import type { VNode } from 'preact';
+import type { ComponentType, VNode } from 'preact';
 import { useLayoutEffect, useRef } from 'preact/hooks';
 import type { PaneId } from '../../../extension/shared/messages';
 import { visible } from '../base/text';
 import { finished, started } from '../base/under-way';
-import { EVERYTHING, type Change, type TimelineContext } from './context';
-import type { Pane, PaneTab, Revealed } from './pane';
+import { EVERYTHING, type Change } from './context';
+import type { BarRoom, Pane, PaneTab, Revealed } from './pane';
 import { IconButton } from '../widgets/icon-button';
 import { openMenuAt } from '../widgets/menu';
-import { ScopeBar } from './scope';
 
 export interface DockEvents {
   /** Another pane is shown; null when the panel is closed. */
@@ -22,8 +21,6 @@ export interface DockEvents {
 }
 
 export class Dock {
-  /** Lets the user choose the set of allocations; null for a model that has no single allocations. */
-  private readonly scope: ScopeBar | null;
   /** The panes that were shown so far. */
   private readonly made = signal<readonly Pane[]>([]);
   private readonly current = signal<PaneTab | null>(null);
@@ -32,8 +29,8 @@ export class Dock {
   private disposed = false;
 
   constructor(
-    /** Whose set of allocations is chosen; null where there is none to choose. */
-    context: Pick<TimelineContext, 'cursors' | 'setName'> | null,
+    /** Lets the user choose the set of allocations; null for a model that has no single allocations. */
+    private readonly Scope: ComponentType<BarRoom> | null,
     private readonly events: DockEvents,
     readonly panes: readonly PaneTab[],
     /** How many of them have a tab; the others are in the menu. */
@@ -41,7 +38,6 @@ export class Dock {
   ) {
     for (const tab of panes)
       this.states.set(tab, { pane: null, begun: false, news: new Set(EVERYTHING), toReveal: null });
-    this.scope = context && new ScopeBar(context.cursors, () => context.setName);
   }
 
   readonly View = ({ hidden, tall, height }: DockRoom): VNode => (
@@ -77,10 +73,7 @@ export class Dock {
     // A command may name one that has nothing to show for this snapshot.
     if (tab === this.current.value || (tab === null && id !== null)) return;
     this.current.value = tab;
-    if (tab) {
-      this.begin(tab);
-      if (this.scope) this.scope.hidden.value = !tab.usesSet;
-    }
+    if (tab) this.begin(tab);
     this.events.shown(tab?.id ?? null);
     // Updated when it has its size.
     this.updateShown();
@@ -101,7 +94,6 @@ export class Dock {
 
   update(changes: readonly Change[]): void {
     for (const { news } of this.states.values()) for (const change of changes) news.add(change);
-    if (changes.includes('cursors') || changes.includes('axis')) this.scope?.update();
     this.updateShown();
   }
 
@@ -111,14 +103,13 @@ export class Dock {
   }
 
   private readonly Head = ({ tall }: Pick<DockRoom, 'tall'>): VNode => {
-    const Scope = this.scope?.View;
-    const { panes, primary, current, events } = this;
+    const { Scope, panes, primary, current, events } = this;
     return (
       <header>
         <div class="tabs">
           <Tabs {...{ panes, primary, current }} pick={(id) => this.show(id)} />
         </div>
-        {Scope && <Scope />}
+        {Scope && <Scope hidden={current.value?.usesSet === false} />}
         <div class="dock-bar">
           {this.made.value.map(
             ({ id, Bar: Controls }) => Controls && <Controls key={id} hidden={id !== this.shown} />,

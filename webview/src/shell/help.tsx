@@ -2,62 +2,17 @@
 
 import { createRef, Fragment, type VNode } from 'preact';
 import { t } from '../base/l10n';
-import { BOX_KEYS, FLAME_KEYS, STACK_KEYS } from '../flame/keys';
 import type { ListedKeys } from './key-table';
-import { GRAPH_KEYS, PROFILE_KEYS, TIMELINE_KEYS, type KeyGroup } from './keys';
 import { IconButton } from '../widgets/icon-button';
 
 /** VS Code has the key bindings. */
-const HISTORY: ListedKeys = [
+export const HISTORY: ListedKeys = [
   ['Alt ←  Alt →'],
   t('Go back or forward; also the mouse’s fourth and fifth buttons'),
 ];
 
-const MOUSE: readonly ListedKeys[] = [
-  [[t('Wheel')], t('Zoom about the cursor; with Shift the height, with Ctrl or Cmd both')],
-  [[t('Drag')], t('Move; with Alt, zoom to a box')],
-  [
-    [t('Click')],
-    t('Select: show its stack, highlight every allocation of that stack, and move the cursor there'),
-  ],
-  [[t('Shift click or drag')], t('Second cursor: what was allocated, freed or live in between')],
-  [[t('Double-click')], t('Zoom to an allocation')],
-  [[t('Ctrl or Cmd click')], t('Open the line that allocated it')],
-  HISTORY,
-];
-
 /** A part of the list: its title, and what each key does. */
 export type Part = readonly [title: string, rows: readonly ListedKeys[]];
-
-const flameKeys = (table: typeof FLAME_KEYS): Part => [t('In the flame graph'), table.listed()];
-
-const GROUPS: readonly (readonly [group: KeyGroup, title: string])[] = [
-  ['look', t('Move and zoom')],
-  ['allocations', t('Allocations')],
-  ['cursors', t('Cursors')],
-  ['view', t('View')],
-];
-
-export function timelineKeys(): readonly Part[] {
-  return [
-    ...GROUPS.map(([group, title]): Part => [title, TIMELINE_KEYS.listed((row) => row.group === group)]),
-    flameKeys(FLAME_KEYS),
-    [t('Mouse and history'), MOUSE],
-  ];
-}
-
-export function profileKeys(): readonly Part[] {
-  return [[t('View'), [...PROFILE_KEYS.listed(), HISTORY]], flameKeys(FLAME_KEYS)];
-}
-
-/** With `stacks` it is known where objects were allocated. */
-export function graphKeys(stacks: boolean): readonly Part[] {
-  return [
-    [t('View'), [...GRAPH_KEYS.listed(), HISTORY]],
-    [t('In the picture'), BOX_KEYS.listed()],
-    ...(stacks ? [flameKeys(STACK_KEYS)] : []),
-  ];
-}
 
 export class Help {
   private readonly root = createRef<HTMLDialogElement>();

@@ -2,7 +2,7 @@
 
 import type { ComponentType } from 'preact';
 import type { PaneId } from '../../../extension/shared/messages';
-import type { Evidence } from '../../../extension/shared/protocol.gen';
+import type { Evidence, SnapshotInfo } from '../../../extension/shared/protocol.gen';
 import type { Change, ViewContext } from './context';
 
 /** The part of a pane that is the evidence of a finding; of SQL, the query to run. */
@@ -56,4 +56,19 @@ export function made(pane: Pane): PaneTab {
 
 export function tabsOf<C>(context: C, makes: readonly MakePane<C>[]): readonly PaneTab[] {
   return makes.flatMap((make) => make(context) ?? []);
+}
+
+/** A tab whose code is loaded when it is first shown, for the snapshots that it has something of. */
+export function later<C extends ViewContext = ViewContext>(
+  id: PaneTab['id'],
+  title: string,
+  usesSet: boolean,
+  offered: (info: SnapshotInfo) => boolean,
+  load: (context: C) => Promise<Pane>,
+): MakePane<C> {
+  return (context) => (offered(context.info) ? { id, title, usesSet, make: () => load(context) } : null);
+}
+
+export function always(): boolean {
+  return true;
 }

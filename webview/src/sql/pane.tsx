@@ -10,8 +10,6 @@ import { ResultGrid } from './grid';
 import { PAGE_ROWS, Queries, type Asked, type SqlContext } from './queries';
 import { Tables } from './tables';
 
-export type { SqlContext } from './queries';
-
 export const sqlPane = (context: SqlContext): Pane => {
   const queries = new Queries(context);
   const tables = new Tables(context.api);

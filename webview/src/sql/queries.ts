@@ -8,7 +8,6 @@ import { count, plural, t } from '../base/l10n';
 import { Latest } from '../base/latest';
 import { shorten } from '../base/text';
 import { time } from '../base/format';
-import type { Compare } from '../compare/comparison';
 import type { Timeline, ViewContext } from '../shell/context';
 import { filterOf, MOST_CHARACTERS, nameObjects } from './as-filter';
 import { Editor } from './editor';
@@ -30,7 +29,10 @@ export interface SqlContext extends Pick<ViewContext, 'api' | 'say' | 'openFrame
   /** Filters all views of a heap dump. */
   setFilter?(filter: string): void;
   /** What queries may be compared with. */
-  readonly compare: Pick<Compare, 'other' | 'settings'>;
+  readonly compare: {
+    readonly other: { readonly name: string } | null;
+    readonly settings: { readonly otherFirst: boolean };
+  };
   /** How many dumps are open of the series that the view shows over time. */
   readonly series?: ReadonlySignal<number>;
 }

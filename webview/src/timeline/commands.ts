@@ -7,6 +7,7 @@ import type { Cursors } from './cursors';
 import { hasTimes } from '../base/devices';
 import type { DeviceInfo, TimelineInfo } from '../../../extension/shared/protocol.gen';
 import type { Action } from '../shell/keys';
+import { SHARED_COMMANDS } from '../shell/share';
 import type { Grouping } from './grouping';
 import type { Parts } from './parts';
 import type { Plot } from './plot';
@@ -30,9 +31,6 @@ export interface Commanded {
   readonly sources: Sources;
   readonly tour: BookmarkTour;
 }
-
-/** What every model's view can do at any time, besides going back and forward. */
-export const SHARED_COMMANDS = ['copyLink', 'exportReport', 'copyReport'] as const;
 
 /** What does something in a timeline's view as it is. */
 export function commandsOf(

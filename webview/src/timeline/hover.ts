@@ -17,7 +17,7 @@ import { time } from '../base/format';
 import { count, said, t } from '../base/l10n';
 import { Latest } from '../base/latest';
 import type { HoverCard } from '../widgets/hover-card';
-import type { TooltipModel } from '../widgets/tooltip';
+import type { TooltipModel } from './tooltip';
 
 export interface HoverContext {
   readonly api: Api;

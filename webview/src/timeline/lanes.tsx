@@ -10,7 +10,8 @@ import type {
   AnnotationLane,
   AnnotationsAnswer,
 } from '../../../extension/shared/protocol.gen';
-import type { Change, TimelineContext } from '../shell/context';
+import type { Change } from '../shell/context';
+import type { TimelineContext } from './context';
 import { debounce } from '../widgets/dom';
 import { Icon } from '../widgets/icon';
 import { useResized } from '../widgets/resized';

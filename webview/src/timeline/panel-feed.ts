@@ -7,7 +7,7 @@ import type { Colours } from './scene/colours';
 import type { Selection } from './selection';
 import { bytes, nameOf } from '../base/format';
 import type { ViewFrame } from '../shell/frame';
-import { partsOf } from '../widgets/frames-list';
+import { partsOf } from './frames-list';
 import type { Panel } from './panel';
 import { sameStackSentence } from './panel-facts';
 

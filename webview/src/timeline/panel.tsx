@@ -23,7 +23,7 @@ import {
   type Locate,
   type Missing,
   type OpenSource,
-} from '../widgets/frames-list';
+} from './frames-list';
 import type { PanelRoom } from '../shell/frame';
 import { IconButton } from '../widgets/icon-button';
 import { shortName } from '../base/symbols';

@@ -33,22 +33,23 @@ import type { Camera } from '../canvas/camera';
 import { Names } from '../base/names';
 import type { Layout } from '../base/saved';
 import { Selection } from './selection';
-import { TIMELINE_PANES } from '../shell/panes';
+import { TIMELINE_PANES } from './panes';
 import { bookmarksPane } from './panes/bookmarks';
 import { tabsOf } from '../shell/pane';
 import { makeAround, type Around, type AroundOwner } from '../shell/around';
 import { Dock } from '../shell/dock';
 import { ViewFrame } from '../shell/frame';
+import { ScopeBar } from './scope';
 import { SharedContext, type ContextOwner } from './shared-context';
 import { hasHistory } from '../base/devices';
 import { bandTexts } from '../base/format';
-import { timelineKeys } from '../shell/help';
-import { Minimap } from '../widgets/minimap';
+import { timelineKeys } from './key-list';
+import { Minimap } from './minimap';
 import { Panel } from './panel';
 import { HoverCard } from '../widgets/hover-card';
 import { Island } from '../widgets/island';
 import { Legend as Categories, type LegendProps } from '../widgets/legend';
-import { TooltipCard } from '../widgets/tooltip';
+import { TooltipCard } from './tooltip';
 
 /** What the parts ask of the view, and report to it. */
 export interface PartsOwner extends Pick<Gestured, 'boxUsed'>, AroundOwner, ContextOwner {
@@ -81,6 +82,7 @@ export interface Parts extends Omit<Around, 'Head'> {
   readonly picture: Signal<PictureId>;
   readonly context: SharedContext;
   readonly cursors: Cursors;
+  readonly scope: ScopeBar;
   readonly flags: Flags;
   readonly bookmarks: Bookmarks;
   readonly tour: BookmarkTour;
@@ -252,8 +254,9 @@ export function makeParts(
   const context = new SharedContext(api, info, used, owner);
   const pictures = PICTURES.flatMap((make) => make(context) ?? []);
   const picture = signal<PictureId>('stacked');
+  const scope = new ScopeBar(cursors, () => context.setName);
   const dock = new Dock(
-    context,
+    scope.View,
     {
       shown: () => owner.rearranged(),
       toggleTall: () => run('toggleTall'),
@@ -290,6 +293,7 @@ export function makeParts(
     ...{
       selection,
       cursors,
+      scope,
       flags,
       bookmarks,
       tour,

@@ -15,7 +15,7 @@ import { t } from '../base/l10n';
 import type { KeptAttribution } from '../shell/attribution';
 import type { Colours } from './scene/colours';
 import type { Compare } from '../compare/comparison';
-import type { TimelineContext } from '../shell/context';
+import type { TimelineContext } from './context';
 import type { Cursors } from './cursors';
 import type { Flags } from './flags';
 import type { KeptFlame } from '../flame/settings';
@@ -141,6 +141,11 @@ export class SharedContext implements TimelineContext {
     return this.used.plot.highlighted;
   }
 
+  get litBranch(): Branch | null {
+    const { highlight } = this;
+    return highlight.kind === 'group' ? highlight.branch : null;
+  }
+
   colourOf(allocation: AllocationSummary): Rgb {
     return this.owner.colours.of(allocation);
   }
@@ -179,6 +184,10 @@ export class SharedContext implements TimelineContext {
 
   setFilter(filter: string): void {
     this.owner.setFilter(filter);
+  }
+
+  leaveOut(term: string, name: string): void {
+    this.owner.whatIf.add(term, name);
   }
 
   switchDevice(device: number): void {

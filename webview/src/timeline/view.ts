@@ -425,6 +425,7 @@ export class SnapshotView implements Commanded, PartsOwner {
 
   /** Updates the picture and the pane that are shown. */
   changed(...changes: readonly Change[]): void {
+    if (changes.includes('cursors') || changes.includes('axis')) this.parts.scope.update();
     this.parts.lanes.update(new Set(changes));
     this.arrangement.shown?.update(new Set(changes));
     this.parts.dock.update(changes);

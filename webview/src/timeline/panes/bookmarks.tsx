@@ -2,7 +2,7 @@
 
 import { signal } from '@preact/signals';
 import type { VNode } from 'preact';
-import type { TimelineContext } from '../../shell/context';
+import type { TimelineContext } from '../context';
 import { bytes, hasSource, nameOf } from '../../base/format';
 import { said, t } from '../../base/l10n';
 import { visible } from '../../base/text';

@@ -8,7 +8,7 @@ import { deviceName } from '../../base/format';
 import { count, t } from '../../base/l10n';
 import { Latest } from '../../base/latest';
 import { messageOf, visible } from '../../base/text';
-import type { TimelineContext } from '../../shell/context';
+import type { TimelineContext } from '../context';
 import { devicesOf } from '../../shell/model';
 import type { Pane, PaneRoom } from '../../shell/pane';
 import { markName, markX } from '../flags';

@@ -2,7 +2,7 @@
 // A segment as a bar: blocks where they lie, what rounding takes, what waits for its free, what is free.
 
 import type { SegmentState } from '../../../../extension/shared/protocol.gen';
-import type { TimelineContext } from '../../shell/context';
+import type { TimelineContext } from '../context';
 import { isLeftOut, stateOf, type Blocks } from '../scene/blocks';
 import { css, mix, type Rgb } from '../../canvas/colour';
 import { pixelRatio, pixelsOf, sharp } from '../../canvas/sharp';

@@ -9,7 +9,7 @@ import { exactBytes, bytes, share } from '../../base/format';
 import { t, plural } from '../../base/l10n';
 import { visible } from '../../base/text';
 import { Bar } from '../../shell/bar';
-import type { TimelineContext } from '../../shell/context';
+import type { TimelineContext } from '../context';
 import type { BarRoom, PaneRoom } from '../../shell/pane';
 import { Dropdown } from '../../widgets/choice';
 import { IconButton } from '../../widgets/icon-button';

@@ -15,7 +15,7 @@ import { Latest } from '../../base/latest';
 import { fileName } from '../../base/paths';
 import { shortName } from '../../base/symbols';
 import { messageOf, shorten, visible } from '../../base/text';
-import type { TimelineContext } from '../../shell/context';
+import type { TimelineContext } from '../context';
 import type { Pane, PaneRoom } from '../../shell/pane';
 import { rovingRows } from '../../widgets/roving';
 import { Sparkline } from '../../widgets/sparkline';

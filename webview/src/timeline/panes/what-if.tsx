@@ -7,7 +7,7 @@ import { bytes } from '../../base/format';
 import { count, said, t } from '../../base/l10n';
 import { Latest } from '../../base/latest';
 import { messageOf, shorten, visible } from '../../base/text';
-import type { TimelineContext } from '../../shell/context';
+import type { TimelineContext } from '../context';
 import { allBut } from '../../shell/filter-terms';
 import type { Pane, PaneRoom } from '../../shell/pane';
 import { withSign } from '../../compare/comparison';

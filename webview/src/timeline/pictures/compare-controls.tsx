@@ -5,7 +5,7 @@ import { bytes, time } from '../../base/format';
 import { count, t } from '../../base/l10n';
 import { shorten, visible } from '../../base/text';
 import { direction, signed } from '../../compare/comparison';
-import type { TimelineContext } from '../../shell/context';
+import type { TimelineContext } from '../context';
 import { SettingRow, Settings } from '../../shell/settings';
 import { hasTimes } from '../../base/devices';
 import { Choices } from '../../widgets/choice';

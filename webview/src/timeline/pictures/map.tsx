@@ -8,7 +8,7 @@ import type { AllocationSummary, MapLanesAnswer } from '../../../../extension/sh
 import type { Pending } from '../../base/request';
 import { Latest, Questions } from '../../base/latest';
 import { moveCamera } from '../moves';
-import type { TimelineContext } from '../../shell/context';
+import type { TimelineContext } from '../context';
 import { gestures } from '../gestures';
 import { Hover } from '../hover';
 import type { Action } from '../../shell/keys';
@@ -21,7 +21,7 @@ import { Island } from '../../widgets/island';
 import { bandTexts, bytes, hasSource } from '../../base/format';
 import { visible } from '../../base/text';
 import { HoverCard } from '../../widgets/hover-card';
-import { TooltipCard } from '../../widgets/tooltip';
+import { TooltipCard } from '../tooltip';
 import { AreaLegend } from '../area-legend';
 import { legendMoment } from '../legend-moment';
 import { drawLanes } from './map-lanes';

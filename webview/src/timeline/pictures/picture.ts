@@ -2,7 +2,8 @@
 
 import type { ComponentType } from 'preact';
 import type { PictureId } from '../../../../extension/shared/messages';
-import type { Change, TimelineContext } from '../../shell/context';
+import type { Change } from '../../shell/context';
+import type { TimelineContext } from '../context';
 import type { Action } from '../../shell/keys';
 
 export interface Picture {

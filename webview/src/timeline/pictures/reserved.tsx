@@ -3,7 +3,7 @@
 import { signal } from '@preact/signals';
 import type { VNode } from 'preact';
 import type { GapAnswer } from '../../../../extension/shared/protocol.gen';
-import type { TimelineContext } from '../../shell/context';
+import type { TimelineContext } from '../context';
 import { momentName, momentX } from '../cursors';
 import { gapSentence } from '../gap';
 import { movements, type Movable } from '../gestures';

@@ -2,18 +2,18 @@
 
 import { signal } from '@preact/signals';
 import type { VNode } from 'preact';
-import type { SizeBin, SizesAnswer } from '../../../../extension/shared/protocol.gen';
-import { countedFigure, exactFigure, figure } from '../../base/figure';
-import { bytes, share } from '../../base/format';
-import { count, t } from '../../base/l10n';
-import { Latest } from '../../base/latest';
-import { messageOf, visible } from '../../base/text';
-import type { ViewContext } from '../../shell/context';
-import { both } from '../../shell/filter-terms';
-import { Bar } from '../../shell/bar';
-import type { BarRoom, Pane, PaneRoom } from '../../shell/pane';
-import { Choices } from '../../widgets/choice';
-import { number, TableHead } from '../../widgets/table-parts';
+import type { SizeBin, SizesAnswer } from '../../../extension/shared/protocol.gen';
+import { countedFigure, exactFigure, figure } from '../base/figure';
+import { bytes, share } from '../base/format';
+import { count, t } from '../base/l10n';
+import { Latest } from '../base/latest';
+import { messageOf, visible } from '../base/text';
+import type { ViewContext } from '../shell/context';
+import { both } from '../shell/filter-terms';
+import { Bar } from '../shell/bar';
+import type { BarRoom, Pane, PaneRoom } from '../shell/pane';
+import { Choices } from '../widgets/choice';
+import { number, TableHead } from '../widgets/table-parts';
 
 type By = 'bytes' | 'count';
 

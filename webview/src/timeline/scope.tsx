@@ -4,7 +4,8 @@ import { signal } from '@preact/signals';
 import type { VNode } from 'preact';
 import { t } from '../base/l10n';
 import { visible } from '../base/text';
-import type { Cursors, Scope, SetKind } from '../timeline/cursors';
+import type { BarRoom } from '../shell/pane';
+import type { Cursors, Scope, SetKind } from './cursors';
 
 const KINDS: readonly { readonly value: SetKind; readonly text: string }[] = [
   { value: 'live', text: t('Live at any moment') },
@@ -30,8 +31,6 @@ interface Chosen {
 
 /** Says which it is, and has a button for each other one that there is. */
 export class ScopeBar {
-  /** Whether the pane that is shown is about another set. */
-  readonly hidden = signal(false);
   private readonly chosen = signal<Chosen | null>(null);
 
   constructor(
@@ -42,8 +41,9 @@ export class ScopeBar {
     this.update();
   }
 
-  readonly View = (): VNode => (
-    <div class="scope" hidden={this.hidden.value}>
+  /** Hidden where the pane that is shown is about another set. */
+  readonly View = ({ hidden }: BarRoom): VNode => (
+    <div class="scope" hidden={hidden}>
       <Bar chosen={this.chosen} cursors={this.cursors} />
     </div>
   );

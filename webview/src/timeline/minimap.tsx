@@ -8,8 +8,8 @@ import type { Curve, Flag } from '../canvas/marks';
 import { clampCamera, type Camera, type Extent } from '../canvas/camera';
 import { css } from '../canvas/colour';
 import { theme, type Theme } from '../canvas/theme';
-import { Chart, pointIn } from './chart';
-import { Island } from './island';
+import { Chart, pointIn } from '../widgets/chart';
+import { Island } from '../widgets/island';
 
 interface Overview {
   readonly columns: number;
