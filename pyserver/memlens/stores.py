@@ -52,10 +52,11 @@ _SSH_REQUESTS = 64
 _TAGS = ("ETag", "etag", "md5Hash", "content_md5", "generation", "versionId", "VersionId")
 _TIMES = ("LastModified", "last_modified", "updated", "mtime", "created")
 _PARAMETERS = re.compile(r"[?#&;][\w.%-]+=")
+# each word is looked at once: what a server answers may be long
 _NAMED_SECRET = re.compile(
-    r"(?i)([\w-]*(?:sig|signature|token|key|secret|password|credential)[\w-]*)=[^&;\s]+"
+    r"(?i)(?<![\w-])(?=[\w-]*?(?:sig|token|key|secret|password|credential))([\w-]++)=[^&;\s]+"
 )
-_SECRET_OF_HOST = re.compile(r"//[^@\s]+:[^@\s]+@")
+_WORD = re.compile(r"\S+")
 
 
 class StoreError(MemlensError):
@@ -346,7 +347,13 @@ def _words(error: Exception, place: Place) -> str:
 
 def without_credentials(text: str) -> str:
     """Another program's message, without possible credentials."""
-    return _SECRET_OF_HOST.sub("//", _NAMED_SECRET.sub(r"\1=…", text))
+    return _WORD.sub(_without_user, _NAMED_SECRET.sub(r"\1=…", text))
+
+
+def _without_user(word: re.Match[str]) -> str:
+    before, _, rest = word[0].partition("//")
+    user, _, host = rest.rpartition("@")
+    return f"{before}//{host}" if ":" in user else word[0]
 
 
 def shown(name: str) -> str:

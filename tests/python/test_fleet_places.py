@@ -3,6 +3,7 @@
 import os
 import sys
 import tempfile
+import time
 from pathlib import Path
 
 import pytest
@@ -59,6 +60,17 @@ def test_messages_of_other_programs_are_shown_without_credentials() -> None:
     )
     assert SECRET not in without_credentials(said)
     assert "host/" in without_credentials(said)
+    assert (
+        without_credentials(f"a=token={SECRET}&b=1, (http://me:{SECRET}@host)")
+        == "a=token=…&b=1, (http://host)"
+    )
+
+
+@pytest.mark.parametrize("part", ["a", "key", "-token", "/", "//a:", "//a:b/", "a=", "key="])
+def test_long_messages_are_searched_once(part: str) -> None:
+    started = time.process_time()
+    without_credentials(part * (1_000_000 // len(part)))
+    assert time.process_time() - started < 2
 
 
 @pytest.mark.usefixtures("packages")

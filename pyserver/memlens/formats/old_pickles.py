@@ -1,4 +1,7 @@
-"""Pickles of protocols 0 and 1, which begin like text. Snapshots never use these; unsafe opcodes are reported."""
+"""Pickles of protocols 0 and 1, which begin like text, and of unknown ones. Snapshots never use these.
+
+Unsafe opcodes are reported.
+"""
 
 import pickletools
 
@@ -9,6 +12,7 @@ from memlens.formats.pickles import FORBIDDEN_OPCODES, unsafe
 from memlens.texts import phrase
 
 _SEARCHED_BYTES = 1 << 20
+_PROTOCOL = 0x80
 _RECALLS = frozenset({"GET", "BINGET", "LONG_BINGET"})
 _STORES = frozenset({"PUT", "BINPUT", "LONG_BINPUT"})
 
@@ -48,12 +52,20 @@ def is_old_pickle(head: bytes) -> bool:
 
 def refusal(source: Source) -> MemlensError:
     """Return the error for such a file: its first opcode that would run code, else its protocol."""
+    head = source.head(_SEARCHED_BYTES)
     try:
-        for opcode, _, offset in pickletools.genops(source.head(_SEARCHED_BYTES)):
+        for opcode, _, offset in pickletools.genops(head):
             if opcode.name in FORBIDDEN_OPCODES:
                 return unsafe(opcode.name, offset or 0)
     except (ValueError, OverflowError):
         pass
+    if head[0] == _PROTOCOL:
+        return NotASnapshotError(
+            phrase(
+                "The file is a pickle of protocol {protocol}; snapshots have protocols 2 to 5",
+                protocol=head[1],
+            )
+        )
     return NotASnapshotError(
-        phrase("The file is a pickle of protocol 0 or 1; snapshots have protocol 2 or later")
+        phrase("The file is a pickle of protocol 0 or 1; snapshots have protocols 2 to 5")
     )

@@ -515,6 +515,11 @@ DAMAGED: dict[str, tuple[bytes, str]] = {
         pickle.dumps({"segments": [[number] for number in range(5000)]}, 0),
         "protocol 0 or 1",
     ),
+    "protocol 6": (b"\x80\x06" + pickle.dumps({"segments": []}, 4)[2:], "protocol 6; snapshots have"),
+    "protocol 255, marked as 0": (
+        b"\x80\xff" + pickle.dumps({"segments": []}, 0),
+        "protocol 255; snapshots have",
+    ),
     "words": (b"cats\ndogs\nand mice\n", "not of a format that Memlens reads"),
     "two words": (b"cats\ndogs\n", "not of a format that Memlens reads"),
     "a title": (b"N. B.\n", "not of a format that Memlens reads"),
