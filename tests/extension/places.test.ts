@@ -174,7 +174,9 @@ describe('a link', () => {
   });
 
   it('asks before a filter reads other files or runs a query', () => {
-    for (const filter of ['in:/etc/passwd', '-in:a', 'a, IN : b', 'query:"SELECT 1"', 'retained-by:"in:x"'])
+    const reading = ['in:/etc/passwd', '-in:a', 'a, IN : b', 'query:"SELECT 1"', 'retained-by:"in:x"'];
+    // a colon isn't the only comparison
+    for (const filter of [...reading, 'in=/etc/passwd', 'IN>=a', 'query="SELECT 1"', 'retained-by:"query=x"'])
       assert.ok(readsMore(filter), filter);
     for (const filter of ['', 'main.py', 'type:Session', 'within', 'function:query', 'origin: x'])
       assert.ok(!readsMore(filter), filter);

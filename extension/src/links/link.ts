@@ -124,7 +124,7 @@ function alone(state: ViewState): ViewState {
 
 /** Whether a filter may read other files, or run a query: terms may stand anywhere in it, also in quotes of others. */
 export function readsMore(filter: string): boolean {
-  return /\b(?:in|query)\s*:/i.test(filter);
+  return /\b(?:in|query)\s*[:=<>]/i.test(filter);
 }
 
 /** The link of a URI's path and query; null if it is none of ours, or damaged. */
