@@ -115,6 +115,10 @@ def shortened(text: str, most: int) -> str:
 
 # control characters, and format characters that hide text or change its direction
 _UNSEEN = frozenset({"Cc", "Cf", "Cs", "Co", "Zl", "Zp"})
+_WITHOUT_INK = frozenset("\u115f\u1160\u2800\u3164\uffa0")
+"""Letters that are drawn as blanks."""
+_MOST_MARKS = 4
+"""More marks above or below a letter than any language has would be drawn over the lines around."""
 _PRINTABLE, _DELETE, _PICTURES = 0x20, 0x7F, 0x2400
 _LONGEST_NAME = 200
 
@@ -125,7 +129,18 @@ def plain(text: str) -> str:
     """
     if text.isascii() and text.isprintable():
         return text
-    return "".join(_seen(char) if category(char) in _UNSEEN else char for char in text)
+    shown, marks = [], 0
+    for char in text:
+        kind = category(char)
+        marks = marks + 1 if kind.startswith("M") else 0
+        if marks and not shown:
+            # it would be put on what stands before the name
+            shown.append("\N{DOTTED CIRCLE}")
+        if marks <= _MOST_MARKS:
+            shown.append(_seen(char) if kind in _UNSEEN or char in _WITHOUT_INK else char)
+        elif marks == _MOST_MARKS + 1:
+            shown.append("\N{REPLACEMENT CHARACTER}")
+    return "".join(shown)
 
 
 def _seen(char: str) -> str:

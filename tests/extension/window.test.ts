@@ -45,6 +45,7 @@ const HOSTILE = [
   'a\0b\x1b[31mred\x07',
   '{0} {1} {project} %s \\1 \' " ; --',
   '<img src=x onerror=alert(1)>',
+  `z${'\u0301'.repeat(300)}algo`,
   `[${'a'.repeat(2 * MOST_SHOWN)}](command:a)`,
 ];
 
@@ -55,6 +56,7 @@ function check(known: string[] = []): void {
     assert.doesNotMatch(text, LINK, where);
     assert.doesNotMatch(text, ICON, where);
     assert.doesNotMatch(text, TURNS, where);
+    assert.doesNotMatch(text, /\p{M}{5}/u, where);
     // oxlint-disable-next-line no-control-regex
     assert.doesNotMatch(text, /[\0-\x09\x0b-\x1f\x7f]/, where);
     assert.ok(text.length <= MOST_SHOWN + HOSTILE.length, where);

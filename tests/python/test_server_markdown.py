@@ -44,6 +44,14 @@ def test_names_are_one_short_line_without_hidden_parts() -> None:
     assert len(plain_name("x" * 100_000)) == 200
     assert plain_name("x" * 201).endswith("…")
     assert plain_name("größe") == "größe"
+    assert plain_name("z" + 190 * "\u0301" + "algo\u3164") == "z" + 4 * "\u0301" + "\ufffdalgo\ufffd"
+    assert plain_name("\u0301a") == "\u25cc\u0301a"
+    for text in (
+        "Vie\u0323\u0302t",
+        "\u0936\u0915\u094d\u0924\u093f",
+        "\u05e9\u05c1\u05b8\u05dc\u05d5\u05b9\u05dd",
+    ):
+        assert plain_name(text) == text
 
 
 def test_figures_are_exact_and_readable() -> None:

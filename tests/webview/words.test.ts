@@ -94,6 +94,14 @@ describe('names from a file', () => {
     assert.equal(visible('half \ud83d and whole \ud83d\ude00'), 'half \ufffd and whole \ud83d\ude00');
     assert.equal(visible('<img src=x onerror=alert(1)>'), '<img src=x onerror=alert(1)>');
     assert.equal(visible('größe_混合.py'), 'größe_混合.py');
+    assert.equal(visible('\u3164'), '<U+3164>');
+  });
+
+  it('stay in their line: marks are stacked no higher than any language does, and on no other text', () => {
+    assert.equal(visible(`z${'\u0301'.repeat(300)}algo`), 'z\u0301\u0301\u0301\u0301\ufffdalgo');
+    assert.equal(visible('\u0301a'), '\u25cc\u0301a');
+    for (const text of ['Việt', 'शक्ति', 'שָׁלוֹם', 'น้ำ'])
+      assert.equal(visible(text.normalize('NFD')), text.normalize('NFD'));
   });
 
   it('are shortened in the middle, whole characters only, however long', () => {

@@ -1,11 +1,16 @@
 // Text from a snapshot is any text: very long, with control characters, or written to reorder its surroundings.
 
-/** Controls, formats (bidirectional overrides, zero-width characters), half characters, line separators. */
-const UNSEEN = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu;
+/** Controls, formats (bidirectional overrides, zero-width characters), half characters, line separators, letters without ink. */
+const UNSEEN = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}\u115f\u1160\u2800\u3164\uffa0]/gu;
+/** Marks above or below a letter, more than any language has: they would be drawn over the lines around. */
+const STACKED = /(\p{M}{4})\p{M}+/gu;
+/** A mark without a letter would be put on what stands before the name. */
+const WITHOUT_LETTER = /^(?=\p{M})/u;
 
 /** The text with what can't be seen made visible: a control picture, or its code point. */
 export function visible(text: string): string {
-  return text.replace(UNSEEN, (character) => {
+  const marked = text.replace(STACKED, '$1\ufffd').replace(WITHOUT_LETTER, '\u25cc');
+  return marked.replace(UNSEEN, (character) => {
     const code = character.codePointAt(0) ?? 0;
     if (code < 0x20) return String.fromCharCode(0x2400 + code);
     if (code === 0x7f) return '\u2421';
