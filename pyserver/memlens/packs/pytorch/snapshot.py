@@ -26,6 +26,7 @@ from memlens.background import Background
 from memlens.formats import several
 from memlens.formats.containers import Source, plain_source
 from memlens.formats.errors import DamagedSnapshotError, NotASnapshotError
+from memlens.formats.json_faults import invalid
 from memlens.formats.packing import MOST_EXPANSION, MOST_UNPACKED_BYTES
 from memlens.formats.pickles import UnsafePickleError, is_pickle, scan
 from memlens.formats.zip_files import MAGIC, entries_named, first_name, opened, unpacked
@@ -215,7 +216,12 @@ def _pickle_of_json(source: Source) -> bytes:
     except RecursionError as error:
         raise NotASnapshotError(phrase("The JSON is nested too deeply for a snapshot")) from error
     except ValueError as error:
-        raise NotASnapshotError(phrase("The file is not valid JSON: {reason}", reason=str(error))) from error
+        reason = str(error)
+        raise NotASnapshotError(
+            phrase("The JSON has a value that no snapshot has: {reason}", reason=reason)
+            if invalid(source.data) is None
+            else phrase("The file is not valid JSON: {reason}", reason=reason)
+        ) from error
     try:
         return pickle.dumps(data, protocol=4)
     except RecursionError as error:

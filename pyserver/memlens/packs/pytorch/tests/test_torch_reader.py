@@ -544,6 +544,7 @@ DAMAGED: dict[str, tuple[bytes, str]] = {
     "unknown opcode": (b"\x80\x04\xff.", "not an opcode"),
     "protocol 9": (b"\x80\x04\x80\x09.", "not an opcode"),
     "half json": (b'{"segments": [', "not valid JSON"),
+    "long number": (b'{"device_traces": ' + b"9" * 5_000 + b"}", "a value that no snapshot has"),
     "deep json": (b"[" * 200_000, "JSON"),
     "page without data": (b"<html><body>hello</body></html>", "contains no snapshot"),
     "text that begins like a page": (b"<module> (a:6);main (b:7) 3\n", "not of a format that Memlens reads"),
