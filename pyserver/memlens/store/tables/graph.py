@@ -25,7 +25,7 @@ from memlens.store.tables.database_file import Column as TreeColumn
 from memlens.store.tables.database_file import Filler, Rows, insert
 from memlens.store.tables.long import batches, index_rows, number_column, sorted_rows, watched
 from memlens.store.tables.schema import Part
-from memlens.store.tables.texts import fitting_rows, fitting_texts, longest, most_bytes
+from memlens.store.tables.texts import COUNTED_ROWS, fitting_rows, fitting_texts, longest, longest_of
 from memlens.units import shortened
 
 Column = npt.NDArray[Any]
@@ -40,7 +40,7 @@ def graph_texts(snapshot: Snapshot, part: Part) -> list[str]:
         return [kind.name for kind in snapshot.graph_names.reference_kinds]
     if part != "objects":
         return []
-    files = _file_names(snapshot, np.unique(snapshot.frames.file))
+    files = snapshot.strings.texts(np.unique(snapshot.frames.file))
     return [*_type_names(snapshot), *files, *snapshot.graph_names.spaces]
 
 
@@ -48,13 +48,6 @@ def _type_names(snapshot: Snapshot) -> list[str]:
     """The name of each type, as in each row of its objects."""
     starts = snapshot.types.instance_start.astype(np.int64)
     return fitting_rows(snapshot, snapshot.types.name, times=starts[1:] - starts[:-1])
-
-
-def _file_names(snapshot: Snapshot, files: Column) -> list[str]:
-    """The texts of some files, as in each row of an object; any may be that of all objects."""
-    rows = max(len(snapshot.objects.type), 1)
-    most = max(_MOST_NAME_BYTES, most_bytes(snapshot, rows) // rows)
-    return [shortened(name, most) for name in snapshot.strings.texts(files)]
 
 
 def fill_roots_and_types(snapshot: Snapshot, database: apsw.Connection) -> None:
@@ -183,26 +176,19 @@ def _dominator_rows(order: U32, above: Column) -> Iterator[Rows]:
 
 
 def _object_rows(snapshot: Snapshot) -> Iterator[Rows]:
-    objects, names = snapshot.objects, _Names(snapshot)
+    objects, names = snapshot.objects, _Names(snapshot, longest(snapshot, snapshot.objects.name))
     types = Texts(_type_names(snapshot))
     counts, heaps, space = _retained_counts(snapshot), Texts(snapshot.graph_names.spaces), objects.space
     frames, lines = snapshot.frames, np.append(snapshot.frames.line, 0).astype(np.int64)
     # a file that is inferred from a class's name is known without a line
     unknown = np.append(frames.source == INFERRED, True)
-    numbers, file_of = np.unique(frames.file, return_inverse=True)
-    files, file_of = Texts([*_file_names(snapshot, numbers), None]), np.append(file_of, len(numbers))
-    classes = snapshot.types.object
-    of_type = None if classes is None else class_frames(objects, classes)
-    for part in batches(len(objects.type)):
+    counts_of = np.zeros(len(lines), np.int64)
+    for _, frame in _object_frames(snapshot, lines):
+        counts_of += np.bincount(frame, minlength=len(lines))
+    files = Texts([*fitting_rows(snapshot, frames.file, times=counts_of[:-1]), None])
+    for part, frame in _object_frames(snapshot, lines):
         dominator, distance = objects.dominator[part], objects.distance[part]
         moment = allocated_us(objects, part)
-        frame = place_frames(objects, snapshot.stacks.label, np.arange(part.start, part.stop))
-        if of_type is not None:
-            frame = np.where(frame == NEVER, of_type[objects.type[part]], frame)
-        # the last one is for objects without a line
-        frame = np.where(
-            (frame < len(frames)) & (lines[np.minimum(frame, len(frames))] > 0), frame, len(frames)
-        )
         of_types = objects.type[part].astype(np.int64)
         columns: dict[str, TreeColumn] = {
             "id": number_column(objects.id[part].view(np.int64)),
@@ -214,7 +200,7 @@ def _object_rows(snapshot: Snapshot) -> Iterator[Rows]:
             "retained_count": number_column(counts[part].view(np.int64)),
             "dominator": number_column(dominator, dominator == NEVER),
             "distance": number_column(distance, distance == NEVER),
-            "file": (file_of[frame].astype(np.int64), None, files),
+            "file": (frame.astype(np.int64), None, files),
             "line": number_column(lines[frame], unknown[frame]),
             "name_string": number_column(objects.name[part]),
             "allocated_us": number_column(moment, moment == UNKNOWN),
@@ -223,6 +209,18 @@ def _object_rows(snapshot: Snapshot) -> Iterator[Rows]:
             "heap": None if space is None else (space[part].astype(np.int64), None, heaps),
         }
         yield Rows(part.stop - part.start, columns, part.start)
+
+
+def _object_frames(snapshot: Snapshot, lines: Column) -> Iterator[tuple[slice, Column]]:
+    """Ranges of objects with the frame of each; without a line the last of ``lines``, which has no frame."""
+    objects, classes = snapshot.objects, snapshot.types.object
+    of_type = None if classes is None else class_frames(objects, classes)
+    for part in batches(len(objects.type)):
+        frame = place_frames(objects, snapshot.stacks.label, np.arange(part.start, part.stop))
+        if of_type is not None:
+            frame = np.where(frame == NEVER, of_type[objects.type[part]], frame)
+        frame = np.minimum(frame, len(lines) - 1)
+        yield part, np.where(lines[frame] > 0, frame, len(lines) - 1)
 
 
 def _native_column(snapshot: Snapshot, field: str, part: slice) -> TreeColumn:
@@ -234,10 +232,11 @@ def _native_column(snapshot: Snapshot, field: str, part: slice) -> TreeColumn:
 
 
 class _Names:
-    """The texts of a range of rows as a column, cut to what a page can hold; the last ones read are cached."""
+    """Names in a column, cut to what a page can hold and all rows may have; the last ones read are cached."""
 
-    def __init__(self, snapshot: Snapshot) -> None:
+    def __init__(self, snapshot: Snapshot, most: int) -> None:
         self._strings = snapshot.strings
+        self._most = min(most, _MOST_NAME_BYTES)
         self._kept: dict[int, str] = {}
 
     def column(self, chosen: Column) -> TreeColumn:
@@ -251,7 +250,7 @@ class _Names:
         if text is None:
             if len(self._kept) >= _MOST_NAMES_KEPT:
                 self._kept.clear()
-            head = self._strings.head(number, _MOST_NAME_BYTES)
+            head = shortened(self._strings.head(number, self._most + 1), self._most)
             text = self._kept[number] = head.encode("utf-8", "replace")[:_MOST_NAME_BYTES].decode(
                 "utf-8", "ignore"
             )
@@ -275,13 +274,18 @@ def fill_references(snapshot: Snapshot, filler: Filler, report: Report) -> None:
 
 
 def _reference_rows(snapshot: Snapshot, sources: U32) -> Iterator[Rows]:
-    stored, names = snapshot.references, _Names(snapshot)
+    stored = snapshot.references
     own = snapshot.graph_names.reference_kinds
     kinds, strengths = Texts([kind.name for kind in own]), Texts([kind.strength for kind in own])
     retains = np.array([kind.retains for kind in own], np.int64)
     namings = np.array([("none", "text", "index").index(kind.naming) for kind in own], np.int64)
     is_entry = np.array([kind.name == ENTRY for kind in own], np.bool_)
     has_entries = bool(is_entry.any())
+    counts = np.zeros(len(snapshot.strings.end), np.int64)
+    for part in batches(len(sources), COUNTED_ROWS):
+        has_text = (namings == 1)[stored.kind[part]]
+        counts += np.bincount(stored.name[part][has_text], minlength=len(counts))
+    names = _Names(snapshot, longest_of(snapshot, counts))
     for part in batches(len(sources)):
         kind = stored.kind[part].astype(np.int64)
         columns: dict[str, TreeColumn] = {

@@ -11,14 +11,14 @@ from memlens.store.manifest import InconsistentError
 from memlens.store.snapshot import Column, Snapshot
 from memlens.units import shortened
 
-_LEAST_BYTES = 1 << 23
+_LEAST_BYTES = 1 << 20
 _FACTOR = 4
-_BYTES_OF_ROW = 128
+_BYTES_OF_ROW = 48
 """How much text a column may have: a factor of all distinct texts, or so much for each row, which has bytes of its own
 in the file."""
 _MOST_CHARACTERS = 1_000_000
 """SQLite is asked for no longer value, see ``views/sql/confined.py``."""
-_COUNTED_ROWS = 1 << 20
+COUNTED_ROWS = 1 << 20
 
 
 def longest(snapshot: Snapshot, *columns: Column, times: I64 | None = None) -> int:
@@ -30,17 +30,22 @@ def longest(snapshot: Snapshot, *columns: Column, times: I64 | None = None) -> i
     ends = snapshot.strings.end
     counts = np.zeros(len(ends), np.int64)
     for column in columns:
-        for start in range(0, len(column), _COUNTED_ROWS):
-            part = slice(start, start + _COUNTED_ROWS)
+        for start in range(0, len(column), COUNTED_ROWS):
+            part = slice(start, start + COUNTED_ROWS)
             numbers = column[part].astype(np.int64)
             if not 0 <= int(numbers.min()) <= int(numbers.max()) < len(ends):
                 raise InconsistentError("A string's number is out of range")
             counts += np.bincount(numbers, None if times is None else times[part], len(ends)).astype(np.int64)
-    lengths = np.diff(ends, prepend=np.uint64(0)).astype(np.int64).clip(0, _MOST_CHARACTERS)
-    return fitting(lengths, most_bytes(snapshot, int(counts.sum())), counts)
+    return longest_of(snapshot, counts)
 
 
-def most_bytes(snapshot: Snapshot, rows: int) -> int:
+def longest_of(snapshot: Snapshot, counts: I64) -> int:
+    """The same for texts of which each stands in so many rows."""
+    lengths = np.diff(snapshot.strings.end, prepend=np.uint64(0)).astype(np.int64).clip(0, _MOST_CHARACTERS)
+    return fitting(lengths, _most_bytes(snapshot, int(counts.sum())), counts)
+
+
+def _most_bytes(snapshot: Snapshot, rows: int) -> int:
     """How much text a column of so many rows may have, in bytes."""
     return max(_LEAST_BYTES, _FACTOR * len(snapshot.strings.utf8), _BYTES_OF_ROW * rows)
 
