@@ -4,7 +4,7 @@
 import path from 'node:path';
 import * as vscode from 'vscode';
 import { isFile, isWithinAny, placesOf } from './base/files';
-import { plain } from './base/window';
+import { plain, steady } from './base/window';
 import type { Requests } from '../shared/protocol.gen';
 import type { SnapshotEditorProvider } from './editor/provider';
 import type { Server } from './server/client';
@@ -78,7 +78,7 @@ class SnapshotTool implements vscode.LanguageModelTool<Input> {
     const message = new vscode.MarkdownString();
     const say = (text: string, code?: string): void => {
       message.appendMarkdown(`${text}\n\n`);
-      if (code !== undefined) message.appendCodeblock(code);
+      if (code !== undefined) message.appendCodeblock(steady(code));
     };
     if (outside.length > 0) {
       title = vscode.l10n.t('Read {0}?', plain(path.basename(outside[0] ?? '')));

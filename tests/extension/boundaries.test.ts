@@ -26,11 +26,11 @@ const GOES_AROUND: Record<string, [string, string[]]> = {
   'extension/shared/a.ts': ["import 'node:os';", ['eslint(no-restricted-imports)']],
   'webview/src/base/a.ts': [
     "import 'node:os';\nimport '../shell/view';",
-    ['eslint(no-restricted-imports)', 'eslint(no-restricted-imports)'],
+    ['eslint(no-restricted-imports)', 'memlens(walls)'],
   ],
   'webview/src/widgets/a.ts': [
     "import '../base/dom';\nimport '../timeline/view';",
-    ['eslint(no-restricted-imports)'],
+    ['memlens(walls)'],
   ],
   'webview/src/shell/a.ts': [
     "page.innerHTML = '';\nacquireVsCodeApi();",

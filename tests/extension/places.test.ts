@@ -173,6 +173,16 @@ describe('a link', () => {
     assert.equal(readLink(packed({ ...link, within: 'x'.repeat(100_000) })), null);
   });
 
+  it('has nothing that can’t be shown whole when the user is asked about it', () => {
+    const padded = ' '.repeat(1_000);
+    const filterOf = (filter: string) =>
+      readLink(packed({ ...link, state: { ...link.state, filter } }))?.state?.filter;
+    assert.equal(filterOf(`main.py${padded}in:/etc/passwd`), '');
+    assert.equal(filterOf('main.py in:/etc/passwd'), 'main.py in:/etc/passwd');
+    assert.equal(filterOf(`main.py${padded}`), `main.py${padded}`);
+    assert.equal(readLink(packed({ ...link, path: `/${'./'.repeat(1_000)}etc/passwd` })), null);
+  });
+
   it('asks before a filter reads other files or runs a query', () => {
     const reading = ['in:/etc/passwd', '-in:a', 'a, IN : b', 'query:"SELECT 1"', 'retained-by:"in:x"'];
     // a colon isn't the only comparison

@@ -18,6 +18,7 @@ import {
   showStatus,
   showWarning,
   StatusItem,
+  steady,
   withProgress,
 } from '../../extension/src/base/window';
 import { ProgressLocation, shown } from './vscode';
@@ -116,6 +117,12 @@ describe('texts in the windows of VS Code', () => {
     const icon = shown.find(({ where }) => where === 'status item.text')?.text ?? '';
     assert.match(icon, /^\$\(stop-circle\) \$\u2060\(alert\) 0:07$/);
     check([link, icon]);
+  });
+
+  it('are steady in blocks of code, and whole', () => {
+    const query = `SELECT '${'x'.repeat(2 * MOST_SHOWN)}', [a](b)\n`;
+    assert.equal(steady(query), query);
+    assert.equal(steady('/a\u202enosj.b\u0007'), '/a\ufffdnosj.b\ufffd');
   });
 
   it('leave ordinary texts alone', () => {

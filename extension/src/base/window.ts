@@ -17,11 +17,15 @@ const INVISIBLE = /[\0-\x09\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u20
 /** Marks above or below a letter, more than any language has: they would be drawn over the lines around. */
 const STACKED = /(\p{M}{4})\p{M}+/gu;
 
+/** Returns a text without what changes how its surroundings look; for blocks of code, which have no links. */
+export function steady(text: string): string {
+  return text.replace(INVISIBLE, '\ufffd').replace(STACKED, '$1\ufffd');
+}
+
 /** Returns a text in which nothing is a link or an icon; long texts are cut off. */
 export function plain(text: string): string {
   const shown = text.length > MOST_SHOWN ? `${text.slice(0, MOST_SHOWN - 1)}…` : text;
-  const seen = shown.replace(INVISIBLE, '\ufffd').replace(STACKED, '$1\ufffd');
-  return seen.replaceAll('](', `]${JOINER}(`).replaceAll('$(', `$${JOINER}(`);
+  return steady(shown).replaceAll('](', `]${JOINER}(`).replaceAll('$(', `$${JOINER}(`);
 }
 
 /** A link of Memlens's own that runs a command; only `withProgress` takes it. */

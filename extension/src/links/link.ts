@@ -1,5 +1,6 @@
 import path from 'node:path';
 import { deflateRawSync, inflateRawSync } from 'node:zlib';
+import { MOST_SHOWN } from '../base/window';
 import type { GraphState, HeapState, ProfileState, TimelineState, ViewState } from '../../shared/messages';
 
 /** A place in a snapshot. The view checks the state's values, as it does with those of another session. */
@@ -139,9 +140,16 @@ export function readLink(uri: { path: string; query: string }): Link | null {
     return null;
   }
   const { path, within, state } = fieldsOf(link);
-  if (typeof path !== 'string' || path === '' || !orNull(isText)(within)) return null;
+  // what can't be shown whole can't be agreed to
+  if (typeof path !== 'string' || path === '' || path.length > MOST_SHOWN || !orNull(isText)(within))
+    return null;
   // SAFETY: the fields were checked one by one.
-  return { path, within: within as string | null, state: isState(state) ? state : null };
+  return { path, within: within as string | null, state: isState(state) ? agreeable(state) : null };
+}
+
+/** A state without its filter, if that would have to be agreed to and is too long to be shown whole. */
+function agreeable(state: ViewState): ViewState {
+  return readsMore(state.filter) && state.filter.length > MOST_SHOWN ? { ...state, filter: '' } : state;
 }
 
 function isState(value: unknown): value is ViewState {
