@@ -28,10 +28,7 @@ const GOES_AROUND: Record<string, [string, string[]]> = {
     "import 'node:os';\nimport '../shell/view';",
     ['eslint(no-restricted-imports)', 'memlens(walls)'],
   ],
-  'webview/src/widgets/a.ts': [
-    "import '../base/dom';\nimport '../timeline/view';",
-    ['memlens(walls)'],
-  ],
+  'webview/src/widgets/a.ts': ["import '../base/dom';\nimport '../timeline/view';", ['memlens(walls)']],
   'webview/src/shell/a.ts': [
     "page.innerHTML = '';\nacquireVsCodeApi();",
     ['eslint(no-restricted-globals)', 'eslint(no-restricted-properties)'],

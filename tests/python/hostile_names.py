@@ -19,7 +19,8 @@ NAMES = (
     # terminals and directions
     "one\ntwo\r\nthree\u2028four\x85five\tsix", "\x1b[31mred\x1b]0;title\x07\x9b2J\x08\x7f",
     "abc\u202egnp.exe\u2066x\u200f",
-    "nul\0name", "half\ud800", "\ufeffmark", "zero\u200bwidth", "z" + "\u0301" * 300 + "\u3164", "\U000e0049\U000e0067 tags",
+    "nul\0name", "half\ud800", "\ufeffmark", "zero\u200bwidth", "z" + "\u0301" * 300 + "\u3164",
+    "\U000e0049\U000e0067 tags",
     # paths
     "../..", "..\\..\\x", "\\\\host\\share\\a.py", "/\\host\\share\\a.py", "C:rel", "\\\\.\\pipe\\x", "nul.txt", "~/x",
     "file://host/share/a.py", "/dev/zero",
