@@ -3,6 +3,8 @@
 import ast
 import hashlib
 import inspect
+import subprocess
+import sys
 import tomllib
 from collections.abc import Callable, Iterator
 from importlib.metadata import version
@@ -44,6 +46,16 @@ def test_pygls_is_pinned_to_the_installed_version() -> None:
 def test_parts_that_are_no_interface_are_as_they_were(part: Callable[..., Any], digest: str) -> None:
     """After an upgrade: compare the function with what transport.py does, mend that, and write down the new digest."""
     assert hashlib.sha256(inspect.getsource(part).encode()).hexdigest()[:12] == digest
+
+
+def test_types_are_imported_without_methods_that_the_server_never_calls() -> None:
+    """Whatever imports LSP's types first decides how long it takes."""
+    program = (
+        "import attrs, memlens.server.app, lsprotocol.types as types\n"
+        "print('__slots__' in vars(types.Hover), '__eq__' in vars(types.Hover), attrs.define.__module__)"
+    )
+    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert run.stdout.split() == ["False", "False", "attr._next_gen"]
 
 
 def test_no_other_file_uses_more_than_the_interface() -> None:

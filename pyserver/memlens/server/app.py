@@ -2,9 +2,8 @@
 
 import sys
 
-from lsprotocol import types
-
 from memlens import limits
+from memlens.server import lsp  # before others, which import LSP's types as well
 from memlens.server.fleet_lines import FleetLines
 from memlens.server.handlers import (
     code_lens,
@@ -42,7 +41,7 @@ def create_server() -> Server:
     server = Server(
         "memlens",
         own_version(),
-        text_document_sync_kind=types.TextDocumentSyncKind.None_,
+        text_document_sync_kind=lsp.types.TextDocumentSyncKind.None_,
         protocol_cls=Protocol,
         converter_factory=make_converter,
     )
