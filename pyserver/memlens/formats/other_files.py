@@ -85,7 +85,7 @@ def _described(head: bytes) -> tuple[Text | None, Text]:
             phrase(
                 "it contains folded stacks, which have neither the unit of their values nor the paths of files"
             ),
-            phrase("Open the recording from which they were made."),
+            phrase("Open the profile from which they were made."),
         )
     return None, Text("")
 
