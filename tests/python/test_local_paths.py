@@ -292,7 +292,7 @@ LOOKING = {
     "packs/pytorch/snapviewer.py": "a temporary folder",
     "packs/registry.py": "files of Memlens and of installed packages",
     "server/contract.py": "the build",
-    "server/fleet_lines.py": "summaries that the user opened",
+    "server/sessions/open_fleet.py": "summaries that the user opened",
     "server/handlers/fleet.py": NAMED_BY_FILES,
     "server/handlers/named.py": "files that a setting names",
     "server/handlers/snapshots.py": "files that the user opens",

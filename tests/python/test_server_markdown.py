@@ -2,7 +2,7 @@
 
 import json
 import re
-from typing import cast
+from typing import TYPE_CHECKING, cast
 from urllib.parse import unquote
 
 from hypothesis import given
@@ -10,13 +10,17 @@ from hypothesis import strategies as st
 
 from memlens.server.handlers.code_lens import functions
 from memlens.server.markdown import command_link, escaped, size
+from memlens.server.placed_lines import PlacedLine, PlacedStacks
 from memlens.server.protocol.sources import ShowLineArguments
-from memlens.server.sources import BoundFile, PlacedLine
 from memlens.sources.edits import FileState
 from memlens.sources.functions import Functions
 from memlens.sources.line_map import LineEdit, LineMap
 from memlens.units import counted, plain_name
 from memlens.views.answers import SourceLine
+
+if TYPE_CHECKING:
+    from memlens.server.sessions.opened import OpenSnapshot
+    from memlens.server.sources import BoundFile
 
 PUNCTUATION = "!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~"
 
@@ -88,9 +92,9 @@ def run():
 """
 
 
-def lines(*rows: tuple[int, str, int]) -> list[PlacedLine]:
+def lines(*rows: tuple[int, str, int]) -> list[PlacedStacks]:
     # functions() uses only a line's own figures
-    bound = cast("BoundFile", None)
+    bound = cast("BoundFile[OpenSnapshot]", None)
     return [
         PlacedLine(
             bound,

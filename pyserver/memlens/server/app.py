@@ -4,7 +4,6 @@ import sys
 
 from memlens import limits
 from memlens.server import lsp  # before others, which import LSP's types as well
-from memlens.server.fleet_lines import FleetLines
 from memlens.server.handlers import (
     code_lens,
     compare,
@@ -23,7 +22,7 @@ from memlens.server.handlers import (
     views,
     workspace,
 )
-from memlens.server.heap_lines import HeapLines
+from memlens.server.placed_lines import PlacedLines
 from memlens.server.process import begin_serving
 from memlens.server.sessions.children import abandon_all
 from memlens.server.sessions.opened import end_verifying
@@ -57,17 +56,16 @@ def create_server() -> Server:
     compare.register(server, registry)
     sql.register(server, registry)
     tools.register(server, registry)
-    sources.register(server, configuration, files)
-    heaps = HeapLines(registry, files)
-    fleets = FleetLines(configuration, files)
-    fleet.register(server, fleets)
+    lines = PlacedLines(files)
+    sources.register(server, configuration, files, lines)
+    fleet.register(server, files)
     libraries.register(server, configuration, registry, finder)
     redact.register(server)
     dumping.register(server)
-    objects.register(server, configuration, registry, files, heaps, finder)
-    editor.register(server, files, heaps, Notebooks(finder))
-    hover.register(server, configuration, files, heaps, fleets)
-    code_lens.register(server, configuration, files, heaps, fleets)
+    objects.register(server, configuration, registry, files, lines, finder)
+    editor.register(server, files, lines, Notebooks(finder))
+    hover.register(server, configuration, lines)
+    code_lens.register(server, configuration, files, lines)
     return server
 
 

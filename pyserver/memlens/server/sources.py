@@ -1,45 +1,67 @@
-"""Figures of open snapshots for a document and its lines, and where those lines are now."""
+"""Which open snapshots and fleets may mean a document, and where its lines are now."""
 
-import logging
-from typing import Literal, NamedTuple
+from collections.abc import Iterable, Sequence
+from typing import Generic, Literal, NamedTuple, TypeVar
 
-from memlens.errors import MemlensError
 from memlens.model.attribution import Attribution
 from memlens.server import language
 from memlens.server.protocol.sources import ChangedLine, Document, ShowLineArguments, SourceResult
+from memlens.server.sessions.open_fleet import OpenFleet
 from memlens.server.sessions.opened import OpenSnapshot
 from memlens.server.sessions.registry import Registry
 from memlens.server.settings import Configuration
 from memlens.sources.binding import Binder, Binding
 from memlens.sources.edits import UNCHANGED, Change, Edits, FileState
 from memlens.sources.finder import Finder
-from memlens.sources.index import Indexes
+from memlens.sources.index import Bound, Indexes
 from memlens.sources.line_map import LineEdit, LineMap
 from memlens.sources.paths import check_path, path_key
-from memlens.texts import phrase
+from memlens.texts import Text, phrase, plural
+from memlens.units import plain_name
 from memlens.views.answers import SourceLine
+from memlens.views.heap.objects.lines import HeapLine
 
-logger = logging.getLogger(__name__)
+Opened = TypeVar("Opened", OpenSnapshot, OpenFleet)
 
 
-class BoundFile(NamedTuple):
-    """A file that may be the document in question, :class:`memlens.sources.index.Bound`, and its snapshot."""
+class BoundFile(NamedTuple, Generic[Opened]):
+    """A file that may be the document in question, :class:`memlens.sources.index.Bound`, and whose it is."""
 
-    snapshot: OpenSnapshot
+    opened: Opened
     file: str
     binding: Binding
     skipped: int = 0
+    others: tuple[Bound, ...] = ()
+    """Its other names in the ranks of a fleet."""
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All of its names."""
+        return (self.file, *(each.file for each in self.others))
 
-class PlacedLine(NamedTuple):
-    """A snapshot's figures for a line, and where that line is now."""
-
-    bound: BoundFile
-    row: SourceLine
-    line: int
-    """In the editor, counted from 1; 0 if it was deleted."""
-    changed: Change | None
-    """Whether that line is no longer what ran."""
+    @property
+    def note(self) -> Text | None:
+        """Why this file may not be the one that is meant."""
+        bindings = [self.binding, *(each.binding for each in self.others)]
+        if isinstance(self.opened, OpenFleet):
+            if any(each.how == "ambiguous" for each in bindings):
+                return phrase("The ranks could equally mean another file of that name here.")
+            if all(each.by_name_only for each in bindings):
+                return phrase("Matched by file name only.")
+        elif self.binding.how == "ambiguous":
+            others = len(self.binding.paths) - 1
+            return phrase(
+                plural(
+                    others,
+                    "{file} in the snapshot could equally be {n} other file here.",
+                    "{file} in the snapshot could equally be {n} other files here.",
+                ),
+                file=plain_name(self.file),
+                n=others,
+            )
+        elif self.binding.by_name_only:
+            return phrase("Matched by file name only: the snapshot has {file}.", file=plain_name(self.file))
+        return None
 
 
 def sent(changed: Change | None) -> ChangedLine | None:
@@ -47,13 +69,13 @@ def sent(changed: Change | None) -> ChangedLine | None:
     return None if changed is None else ChangedLine(language.spoken(changed.message), changed.lines)
 
 
-def show_line(bound: BoundFile, row: SourceLine) -> ShowLineArguments:
-    """The arguments that make the editor show the allocations of a line."""
-    return ShowLineArguments(bound.snapshot.name, bound.snapshot.path, row.file, row.line)
+def show_line(bound: BoundFile[OpenSnapshot], row: SourceLine | HeapLine) -> ShowLineArguments:
+    """The arguments that make the editor show the allocations or the objects of a line."""
+    return ShowLineArguments(bound.opened.name, bound.opened.path, row.file, row.line)
 
 
 class Sources:
-    """Follows the open snapshots and the settings, and answers for the editor's documents."""
+    """Follows the open snapshots and fleets and the settings, and answers for the editor's documents."""
 
     def __init__(self, configuration: Configuration, registry: Registry, finder: Finder) -> None:
         self._configuration = configuration
@@ -61,10 +83,11 @@ class Sources:
         self._finder = finder
         self._edits = Edits()
         self.binder = Binder(finder, configuration.places)
-        self._others: set[str] = set()
+        self._shown: list[str] = []
+        self._fleets: dict[str, OpenFleet] = {}
         self.indexes = Indexes(self.binder)
         configuration.listeners.append(self.invalidate)
-        registry.listeners.append(self._snapshots_changed)
+        registry.listeners.append(self._follow)
 
     @property
     def attribution(self) -> Attribution:
@@ -87,34 +110,42 @@ class Sources:
             line = here or line
         return SourceResult(path, line, found.how, found.paths, found.looked_for, sent(changed))
 
-    async def bound_to(self, document: Document) -> list[BoundFile]:
+    def snapshots(self) -> Sequence[OpenSnapshot]:
+        """Those that are open."""
+        return self._registry.snapshots()
+
+    def show_fleets(self, paths: Iterable[str]) -> None:
+        """Set which fleets the editor shows, besides those that a setting names: databases, or their folders."""
+        self._shown = list(paths)
+        self._follow()
+
+    async def bound_to(self, document: Document) -> list[BoundFile[OpenSnapshot]]:
         """The files of open snapshots that may be a document, in the order in which the snapshots were opened."""
-        await self.indexes.ready()
-        check_path(document.path)
-        if document.cell is not None:
-            named = await self.indexes.of_cell(document.cell)
-        else:
-            named = await self.indexes.of_file(document.path)
+        named = await self._named(document)
         opened = {snapshot.name: snapshot for snapshot in self._registry.snapshots()}
         return [BoundFile(opened[name], *bound) for name, bound in named if name in opened]
 
-    async def lines_of(self, document: Document, bound: BoundFile) -> list[PlacedLine]:
-        """All lines of a document that allocate in one snapshot, in the snapshot's order."""
-        by_line = await self._rows(bound)
-        state = await self.state(document, bound)
-        return [_placed(bound, row, state) for rows in by_line.values() for row in rows if row.count]
+    async def fleets_of(self, document: Document) -> list[BoundFile[OpenFleet]]:
+        """The fleets whose ranks may mean a document, each once."""
+        if not self._fleets or document.cell is not None:
+            return []
+        named = await self._named(document)
+        opened = {fleet.name: fleet for fleet in self._fleets.values()}
+        by_fleet: dict[str, list[Bound]] = {}
+        for name, bound in named:
+            if name in opened:
+                by_fleet.setdefault(name, []).append(bound)
+        return [
+            BoundFile(opened[name], *first[:2], others=tuple(others))
+            for name, (first, *others) in by_fleet.items()
+        ]
 
-    async def rows_at(self, document: Document, line: int) -> list[PlacedLine]:
-        """The figures of open snapshots for a line, counted from 1 as it is in the editor now."""
-        placed: list[PlacedLine] = []
-        for bound in await self.bound_to(document):
-            by_line = await self._rows(bound)
-            rows = by_line.get(self._line_map(document, bound).there(line) - bound.skipped)
-            if rows:
-                # not for every file that the document may be, because it reads the disk in another thread
-                state = await self.state(document, bound)
-                placed += [_placed(bound, row, state) for row in rows]
-        return placed
+    async def _named(self, document: Document) -> list[tuple[str, Bound]]:
+        await self.indexes.ready()
+        check_path(document.path)
+        if document.cell is not None:
+            return await self.indexes.of_cell(document.cell)
+        return await self.indexes.of_file(document.path)
 
     async def place(self, snapshot: str, file: str, line: int, path: str) -> tuple[int, Change | None]:
         """The number of a snapshot's line in the file ``path`` now; 0 if it was deleted."""
@@ -143,49 +174,32 @@ class Sources:
             case "reloaded":
                 self._edits.reloaded(key)
 
-    async def state(self, document: Document, bound: BoundFile) -> FileState:
-        """A document from the point of view of a snapshot that may mean it."""
-        return await self.state_of(document, bound.snapshot.name)
-
-    async def state_of(self, document: Document, name: str) -> FileState:
-        """The same for the snapshot of that name, or for a name of :meth:`follow_also`."""
+    async def state(self, document: Document, name: str) -> FileState:
+        """A document from the point of view of the snapshot or fleet of that name."""
         if document.cell is not None:
             return UNCHANGED  # a cell is found by its code, so it is what ran
         return await self._edits.state(path_key(document.path), name)
 
-    def follow_also(self, names: set[str]) -> None:
-        """From now on track moved lines for these names as well, which are not those of open snapshots."""
-        self._others = names
-        self._edits.keep_only(self._followed())
-
-    def _line_map(self, document: Document, bound: BoundFile) -> LineMap:
-        """Where the lines of a document moved since a snapshot that may mean it was opened."""
+    def moved_lines(self, document: Document, name: str) -> LineMap:
+        """Where a document's lines moved since the snapshot of that name was opened."""
         if document.cell is not None:
             return UNCHANGED.lines
-        return self._edits.lines(path_key(document.path), bound.snapshot.name)
+        return self._edits.lines(path_key(document.path), name)
 
     def invalidate(self) -> None:
         """Start again, because settings, choices or workspace folders changed."""
         self._finder.folders = self._configuration.places().folders
         self._finder.forget()
         self.indexes.refresh()
+        self._follow()
 
-    def _snapshots_changed(self) -> None:
-        snapshots = self._registry.snapshots()
+    def _follow(self) -> None:
+        """Index and follow what is open now."""
+        named = [self._configuration.expand(each) for each in self._configuration.settings.fleets]
+        wanted = dict.fromkeys([*self._shown, *(str(path) for path in named if path is not None)])
+        self._fleets = {path: self._fleets.get(path) or OpenFleet(path) for path in wanted}
         self._edits.keep_only(self._followed())
-        self.indexes.follow(snapshots)
+        self.indexes.follow([*self._registry.snapshots(), *self._fleets.values()])
 
     def _followed(self) -> set[str]:
-        return {snapshot.name for snapshot in self._registry.snapshots()} | self._others
-
-    async def _rows(self, bound: BoundFile) -> dict[int, list[SourceLine]]:
-        try:
-            return await bound.snapshot.lines_of(bound.file, self.attribution)
-        except MemlensError as error:
-            logger.info("no totals of %s: %s", bound.file, error)
-            return {}
-
-
-def _placed(bound: BoundFile, row: SourceLine, state: FileState) -> PlacedLine:
-    line = row.line + bound.skipped
-    return PlacedLine(bound, row, state.lines.here(line), state.changed(row.function, line))
+        return {opened.name for opened in (*self._registry.snapshots(), *self._fleets.values())}

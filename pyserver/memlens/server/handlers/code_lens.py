@@ -11,19 +11,27 @@ from pygls.lsp.server import LanguageServer
 from memlens.errors import MemlensError
 from memlens.model.attribution import Attribution, rule_of
 from memlens.server.figures import Figure, Measure, figure_of
-from memlens.server.fleet_lines import FleetLines, FunctionsOverRanks
-from memlens.server.heap_lines import HeapLines, PlacedDefinition
 from memlens.server.language import spoken
 from memlens.server.markdown import OPEN_RANK_COMMAND, SHOW_LINE_COMMAND
+from memlens.server.placed_lines import (
+    FunctionOverRanks,
+    PlacedDefinition,
+    PlacedLine,
+    PlacedLines,
+    PlacedStacks,
+)
 from memlens.server.protocol.fleet import OpenRankArguments
 from memlens.server.protocol.sources import Document, ShowLineArguments
+from memlens.server.sessions.open_fleet import OpenFleet
+from memlens.server.sessions.opened import OpenSnapshot
 from memlens.server.settings import Configuration
-from memlens.server.sources import BoundFile, PlacedLine, Sources, show_line
+from memlens.server.sources import BoundFile, Sources, show_line
 from memlens.sources.edits import FileState
 from memlens.store.models import graph_of, has_stacks
 from memlens.texts import Text, in_a_row, phrase, plural
 from memlens.units import SOURCE_WORDS, format_bytes, plain_name
 from memlens.views.answers import SourceLine, Totals
+from memlens.views.heap.objects.lines import HeapLine
 from memlens.views.lines.totals import totals_of_lines
 
 logger = logging.getLogger(__name__)
@@ -40,7 +48,7 @@ class Function(NamedTuple):
     """A function's lines. ``line`` is the first line of its definition in the editor now, counted from 1."""
 
     line: int
-    lines: list[PlacedLine]
+    lines: list[PlacedStacks]
 
     def most_bytes(self, measure: Measure) -> int:
         """An upper bound of its inclusive sum: with recursion a stack may have several of its lines."""
@@ -51,8 +59,7 @@ def register(
     server: LanguageServer,
     configuration: Configuration,
     sources: Sources,
-    heaps: HeapLines,
-    fleets: FleetLines,
+    lines: PlacedLines,
 ) -> None:
     """Register code lenses for any file that has a path."""
 
@@ -64,12 +71,12 @@ def register(
             return []
         try:
             document = Document(path, None)
-            of_heaps = _lenses_of_heaps(await heaps.placed(document))
-            own = of_heaps + await _lenses(sources, document, settings.measure)
+            of_heaps = _lenses_of_heaps(await lines.definitions(document))
+            own = of_heaps + await _lenses(sources, lines, document, settings.measure)
             if not settings.fleet_figures:
                 return own
             return own + _lenses_of_fleets(
-                await fleets.functions(document, settings.measure, SHARE_THAT_MATTERS), settings.measure
+                await lines.ranks(document, settings.measure, SHARE_THAT_MATTERS), settings.measure
             )
         except Exception:
             logger.exception("code lenses failed")
@@ -78,53 +85,75 @@ def register(
 
 def _lenses_of_heaps(placed: list[PlacedDefinition]) -> list[types.CodeLens]:
     """Lenses for the definitions in a document, with their objects in each open heap dump; small ones are left out."""
-    several = len({each.snapshot.name for each in placed}) > 1
+    several = len({each.bound.opened.name for each in placed}) > 1
     lenses = []
     for each in placed:
-        threshold = LEAST_RETAINED * graph_of(each.snapshot.info).shallow_bytes
+        threshold = LEAST_RETAINED * graph_of(each.bound.opened.info).shallow_bytes
         if each.row.retained_bytes < max(1.0, threshold):
             continue
-        name = _of_snapshot(each.snapshot.title) if several else ""
-        arguments = ShowLineArguments(each.snapshot.name, each.snapshot.path, each.row.file, each.row.line)
-        lenses.append(_lens(each.line, spoken(each.words) + name, SHOW_LINE_COMMAND, arguments))
+        name = _of_snapshot(each.bound.opened.title) if several else ""
+        title = spoken(_objects(each.row)) + name
+        lenses.append(_lens(each.line, title, SHOW_LINE_COMMAND, show_line(each.bound, each.row)))
     return lenses
 
 
-def _lenses_of_fleets(found: list[FunctionsOverRanks], measure: Measure) -> list[types.CodeLens]:
+def _objects(row: HeapLine) -> Text:
+    """The figures of a definition: "10,466 instances, 212 MiB retained, 3.00 MiB shallow"."""
+    objects = (
+        phrase(plural(row.count, "{n} closure", "{n} closures"), n=row.count)
+        if row.type is None
+        else phrase(plural(row.count, "{n} instance", "{n} instances"), n=row.count)
+    )
+    if row.types > 1:
+        objects = phrase("{objects} of {n} types", objects=objects, n=row.types)
+    return phrase(
+        "{objects}, {retained} retained, {shallow} shallow",
+        objects=objects,
+        retained=format_bytes(row.retained_bytes),
+        shallow=format_bytes(row.shallow_bytes),
+    )
+
+
+def _lenses_of_fleets(
+    placed: list[PlacedLine[OpenFleet, FunctionOverRanks]], measure: Measure
+) -> list[types.CodeLens]:
     """Lenses with the maximum over ranks that is charged to a function's own lines; each opens that rank."""
     lenses = []
-    for fleet, functions_ in found:
-        for line, most, changed in functions_:
-            said = phrase(
-                plural(
-                    most.ranks,
-                    "at most {size} {figure} by itself in {rank}, median {median} of {n} rank · {fleet}",
-                    "at most {size} {figure} by itself in {rank}, median {median} of {n} ranks · {fleet}",
-                ),
-                size=format_bytes(most.most_bytes),
-                figure=phrase("live at peak") if measure == "peak" else phrase("in total"),
-                rank=plain_name(most.name),
-                median=format_bytes(most.median_bytes),
-                n=most.ranks,
-                fleet=plain_name(fleet.title),
-            )
-            title = spoken(_with_change(said) if changed else said)
-            arguments = OpenRankArguments(fleet.path, most.snapshot)
-            lenses.append(_lens(line, title, OPEN_RANK_COMMAND, arguments))
+    for each in placed:
+        fleet, most = each.bound.opened, each.row.most
+        text = phrase(
+            plural(
+                most.ranks,
+                "at most {size} {figure} by itself in {rank}, median {median} of {n} rank · {fleet}",
+                "at most {size} {figure} by itself in {rank}, median {median} of {n} ranks · {fleet}",
+            ),
+            size=format_bytes(most.most_bytes),
+            figure=phrase("live at peak") if measure == "peak" else phrase("in total"),
+            rank=plain_name(most.name),
+            median=format_bytes(most.median_bytes),
+            n=most.ranks,
+            fleet=plain_name(fleet.title),
+        )
+        title = spoken(_with_change(text) if each.row.changed else text)
+        lenses.append(
+            _lens(each.line, title, OPEN_RANK_COMMAND, OpenRankArguments(fleet.path, most.snapshot))
+        )
     return lenses
 
 
-async def _lenses(sources: Sources, document: Document, measure: Measure) -> list[types.CodeLens]:
+async def _lenses(
+    sources: Sources, lines: PlacedLines, document: Document, measure: Measure
+) -> list[types.CodeLens]:
     bound_files = await sources.bound_to(document)
     lenses: list[types.CodeLens] = []
-    several = len({bound.snapshot.name for bound in bound_files}) > 1
+    several = len({bound.opened.name for bound in bound_files}) > 1
     for bound in bound_files:
-        if not has_stacks(bound.snapshot.info):
+        if not has_stacks(bound.opened.info):
             continue
         try:
-            placed = await sources.lines_of(document, bound)
-            state = await sources.state(document, bound)
-            figure = figure_of(bound.snapshot.info, measure)
+            placed = await lines.stacks(document, bound)
+            state = await sources.state(document, bound.opened.name)
+            figure = figure_of(bound.opened.info, measure)
             threshold = SHARE_THAT_MATTERS * figure.whole
             for function in functions(placed, state):
                 if function.most_bytes(measure) < max(1.0, threshold):
@@ -133,7 +162,7 @@ async def _lenses(sources: Sources, document: Document, measure: Measure) -> lis
                 if _bytes(sums, measure) >= max(1.0, threshold):
                     title = spoken(_title(function, sums, measure, figure, sources.attribution))
                     if several:
-                        title += _of_snapshot(bound.snapshot.title)
+                        title += _of_snapshot(bound.opened.title)
                     arguments = show_line(bound, _heaviest(function, measure).row)
                     lenses.append(_lens(function.line, title, SHOW_LINE_COMMAND, arguments))
         except MemlensError as error:
@@ -141,13 +170,13 @@ async def _lenses(sources: Sources, document: Document, measure: Measure) -> lis
     return lenses
 
 
-async def _sums(bound: BoundFile, function: Function) -> Totals:
+async def _sums(bound: BoundFile[OpenSnapshot], function: Function) -> Totals:
     """The total of a function with all that it calls, each allocation counted once."""
     numbers = [each.row.line for each in function.lines]
-    return await bound.snapshot.ask(lambda snapshot: totals_of_lines(snapshot, bound.file, numbers))
+    return await bound.opened.ask(lambda snapshot: totals_of_lines(snapshot, bound.file, numbers))
 
 
-def functions(placed: list[PlacedLine], state: FileState) -> list[Function]:
+def functions(placed: list[PlacedStacks], state: FileState) -> list[Function]:
     """The functions of some lines, in the order of their definitions."""
     lines = [(each.row.function, each.row.line) for each in placed]
     return [Function(line, [placed[row] for row in rows]) for line, _, rows in state.by_function(lines)]
@@ -194,7 +223,7 @@ def _with_change(title: Text) -> Text:
     return phrase("{title} (the file has changed since the run)", title=title)
 
 
-def _heaviest(function: Function, measure: Measure) -> PlacedLine:
+def _heaviest(function: Function, measure: Measure) -> PlacedStacks:
     return max(function.lines, key=lambda each: _bytes(each.row, measure))
 
 

@@ -10,8 +10,7 @@ from memlens.errors import BadRequestError, MemlensError
 from memlens.model.info import GraphInfo, ProfileInfo, TimelineInfo
 from memlens.server import language
 from memlens.server.figures import Figure, figure_of, figure_of_value
-from memlens.server.handlers.hover import note_on
-from memlens.server.heap_lines import HeapLines, PlacedDefinition
+from memlens.server.placed_lines import PlacedDefinition, PlacedLines
 from memlens.server.protocol.base import Done
 from memlens.server.protocol.editor import (
     CellParams,
@@ -25,6 +24,7 @@ from memlens.server.protocol.editor import (
     LinesMovedParams,
 )
 from memlens.server.protocol.sources import Document
+from memlens.server.sessions.opened import OpenSnapshot
 from memlens.server.sources import BoundFile, Sources, sent
 from memlens.server.wire import answer
 from memlens.sources.cells import Cell, cell_name
@@ -33,23 +33,24 @@ from memlens.sources.notebooks import CellResult, Notebooks
 from memlens.store.models import graph_of, has_stacks
 from memlens.store.snapshot import Snapshot
 from memlens.texts import phrase
+from memlens.units import plain_name
 from memlens.views.lines.heat import Most
 from memlens.views.lines.totals import LineValue, line_values
 
 _MOST_EDITS = 10_000
 
 
-def register(server: LanguageServer, sources: Sources, heaps: HeapLines, notebooks: Notebooks) -> None:
+def register(server: LanguageServer, sources: Sources, lines: PlacedLines, notebooks: Notebooks) -> None:
     """Register the requests of decorations, of the editor's title and of notebooks' frames."""
 
     async def line_heat(params: LineHeatParams) -> LineHeatResult:
         shown = {each.snapshot: each.value for each in params.shown}
-        files = _heat_of_heaps(await heaps.placed(params.document), sources)
+        files = _heat_of_heaps(await lines.definitions(params.document), sources)
         for bound in await sources.bound_to(params.document):
-            if not has_stacks(bound.snapshot.info):
+            if not has_stacks(bound.opened.info):
                 continue
             try:
-                heat = await _heat(sources, params.document, bound, shown.get(bound.snapshot.name))
+                heat = await _heat(sources, lines, params.document, bound, shown.get(bound.opened.name))
             except MemlensError:
                 continue  # the snapshot has just been closed
             if heat.lines:
@@ -58,7 +59,7 @@ def register(server: LanguageServer, sources: Sources, heaps: HeapLines, noteboo
 
     async def known_documents(params: KnownDocumentsParams) -> KnownDocumentsResult:
         return KnownDocumentsResult(
-            [bool(await sources.bound_to(each) or await heaps.placed(each)) for each in params.documents]
+            [bool(await sources.bound_to(each) or await lines.definitions(each)) for each in params.documents]
         )
 
     async def lines_moved(params: LinesMovedParams) -> Done:
@@ -88,9 +89,15 @@ def register(server: LanguageServer, sources: Sources, heaps: HeapLines, noteboo
     answer(server, "memlens/cell", cell)
 
 
-async def _heat(sources: Sources, document: Document, bound: BoundFile, value: int | None) -> FileHeat:
-    snapshot = bound.snapshot
-    placed = await sources.lines_of(document, bound)
+async def _heat(
+    sources: Sources,
+    placed_lines: PlacedLines,
+    document: Document,
+    bound: BoundFile[OpenSnapshot],
+    value: int | None,
+) -> FileHeat:
+    snapshot = bound.opened
+    placed = await placed_lines.stacks(document, bound)
     most = await snapshot.most()
     peak, total = figure_of(snapshot.info, "peak"), figure_of(snapshot.info, "total")
     by_value = await _by_value(sources, bound, value)
@@ -117,7 +124,7 @@ async def _heat(sources: Sources, document: Document, bound: BoundFile, value: i
             _turned(line, by_value.lines.get(each.row.line))
             for line, each in zip(lines, placed_here, strict=True)
         ]
-    note = note_on(bound)
+    note = bound.note
     return FileHeat(
         snapshot=snapshot.name,
         title=snapshot.title,
@@ -153,9 +160,9 @@ class ByValue(NamedTuple):
     most: int
 
 
-async def _by_value(sources: Sources, bound: BoundFile, value: int | None) -> ByValue | None:
+async def _by_value(sources: Sources, bound: BoundFile[OpenSnapshot], value: int | None) -> ByValue | None:
     """A file's lines by the value that a profile's view shows; None where that is the one that it opens with."""
-    match bound.snapshot.info:
+    match bound.opened.info:
         case ProfileInfo(values=values, default_value=first):
             if value is None or value == first or not 0 <= value < len(values):
                 return None
@@ -163,7 +170,7 @@ async def _by_value(sources: Sources, bound: BoundFile, value: int | None) -> By
         case TimelineInfo() | GraphInfo():
             return None
         case _:
-            assert_never(bound.snapshot.info)
+            assert_never(bound.opened.info)
 
     def ask(snapshot: Snapshot) -> ByValue:
         by_line = line_values(snapshot, bound.file, sources.attribution)
@@ -171,30 +178,30 @@ async def _by_value(sources: Sources, bound: BoundFile, value: int | None) -> By
         most = int(np.abs(snapshot.line_values.value[number]).max(initial=0))
         return ByValue(figure_of_value(info), lines, most)
 
-    return await bound.snapshot.ask(ask)
+    return await bound.opened.ask(ask)
 
 
 def _heat_of_heaps(placed: list[PlacedDefinition], sources: Sources) -> list[FileHeat]:
     """The bytes that a document's definitions retain in each dump; the hottest possible line retains all of it."""
     files: dict[str, list[PlacedDefinition]] = {}
     for each in placed:
-        files.setdefault(each.snapshot.name, []).append(each)
+        files.setdefault(each.bound.opened.name, []).append(each)
     return [
         FileHeat(
-            snapshot=own[0].snapshot.name,
-            title=own[0].snapshot.title,
-            path=own[0].snapshot.path,
+            snapshot=own[0].bound.opened.name,
+            title=own[0].bound.opened.title,
+            path=own[0].bound.opened.path,
             file=own[0].row.file,
             note="",
             peak=FigureWords(language.spoken(phrase("retained")), "bytes"),
             total=FigureWords(language.spoken(phrase("shallow")), "bytes"),
             attribution=sources.attribution,
-            most_live_at_peak_bytes=graph_of(own[0].snapshot.info).shallow_bytes,
-            most_total_bytes=graph_of(own[0].snapshot.info).shallow_bytes,
+            most_live_at_peak_bytes=graph_of(own[0].bound.opened.info).shallow_bytes,
+            most_total_bytes=graph_of(own[0].bound.opened.info).shallow_bytes,
             lines=[
                 HeatLine(
                     line=each.line,
-                    function=each.name,
+                    function=plain_name(each.row.name),
                     kind="user",
                     source="recorded",
                     live_at_peak_bytes=each.row.retained_bytes,

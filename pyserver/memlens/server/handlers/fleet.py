@@ -16,7 +16,6 @@ from memlens.fleet.database import reading
 from memlens.fleet.place import url_of
 from memlens.fleet.questions.heat_map import HeatMap, heat_map
 from memlens.local_paths import below, is_local
-from memlens.server.fleet_lines import FleetLines
 from memlens.server.handlers.workspace import refresh_lenses
 from memlens.server.protocol.base import Done
 from memlens.server.protocol.fleet import (
@@ -28,6 +27,7 @@ from memlens.server.protocol.fleet import (
     FleetsShownParams,
 )
 from memlens.server.protocol.snapshots import ProgressParams
+from memlens.server.sources import Sources
 from memlens.server.wire import answer
 from memlens.store.files.disk import make_folder
 from memlens.stores import fetch, place_of
@@ -35,11 +35,11 @@ from memlens.texts import phrase
 from memlens.units import plain_name
 
 
-def register(server: LanguageServer, lines: FleetLines) -> None:
+def register(server: LanguageServer, sources: Sources) -> None:
     """Register the requests of a fleet's editor, and that which sets the fleets it shows."""
 
     async def shown(params: FleetsShownParams) -> Done:
-        lines.show(params.paths)
+        sources.show_fleets(params.paths)
         return Done()
 
     async def heat(params: FleetHeatParams) -> HeatMap:
@@ -68,7 +68,7 @@ def register(server: LanguageServer, lines: FleetLines) -> None:
     def files_bound() -> None:
         refresh_lenses(server)
 
-    lines.indexes.listeners.append(files_bound)
+    sources.indexes.listeners.append(files_bound)
     answer(server, "memlens/fleetsShown", shown)
     answer(server, "memlens/fleetHeat", heat)
     answer(server, "memlens/fleetFile", file)

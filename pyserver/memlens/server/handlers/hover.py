@@ -10,14 +10,13 @@ from pygls.lsp.server import LanguageServer
 
 from memlens.model.attribution import MEANINGS, Attribution, FrameKind, rule_of
 from memlens.model.info import GraphInfo, ProfileInfo, TimelineInfo
-from memlens.server.fleet_lines import FleetLines, LineOverRanks
-from memlens.server.heap_lines import HeapLines, PlacedDefinition
 from memlens.server.language import spoken
 from memlens.server.markdown import command_link, escaped, go_to_link, open_rank_link, size
+from memlens.server.placed_lines import PlacedDefinition, PlacedLines, PlacedRanks, PlacedStacks
 from memlens.server.protocol.editor import HoverParams, HoverResult
-from memlens.server.protocol.sources import Document, ShowLineArguments
+from memlens.server.protocol.sources import Document
 from memlens.server.settings import Configuration
-from memlens.server.sources import BoundFile, PlacedLine, Sources, show_line
+from memlens.server.sources import show_line
 from memlens.server.wire import answer
 from memlens.sources.edits import Change
 from memlens.store.models import profile_of
@@ -32,13 +31,7 @@ _MOST_LINKS = 4
 _SEPARATOR = "\n\n---\n\n"
 
 
-def register(
-    server: LanguageServer,
-    configuration: Configuration,
-    sources: Sources,
-    heaps: HeapLines,
-    fleets: FleetLines,
-) -> None:
+def register(server: LanguageServer, configuration: Configuration, lines: PlacedLines) -> None:
     """Register hovers for any file that has a path."""
 
     async def markdown(document: Document, line: int) -> str:
@@ -47,14 +40,14 @@ def register(
             return ""
         return _SEPARATOR.join(
             [
-                *[_of_definition(each) for each in await heaps.at(document, line)],
+                *[_of_definition(each) for each in await lines.definitions_at(document, line)],
                 *[
                     await _section(document, each, settings.attribution)
-                    for each in await sources.rows_at(document, line)
+                    for each in await lines.stacks_at(document, line)
                 ],
                 *[
                     _over_ranks(document, each)
-                    for each in (await fleets.at(document, line) if settings.fleet_figures else [])
+                    for each in (await lines.ranks_at(document, line) if settings.fleet_figures else [])
                 ],
             ]
         )
@@ -78,23 +71,23 @@ def register(
     answer(server, "memlens/cellHover", cell_hover)
 
 
-async def _section(document: Document, placed: PlacedLine, attribution: Attribution) -> str:
+async def _section(document: Document, placed: PlacedStacks, attribution: Attribution) -> str:
     """One snapshot's figures for the line. All text from the snapshot is passed through ``escaped``."""
     bound, row, changed = placed.bound, placed.row, placed.changed
-    info = bound.snapshot.info
+    info = bound.opened.info
     # figures that may be those of another line are not shown
     strong = "" if changed else "**"
     match info:
         case TimelineInfo():
             what, figures = phrase("what this line allocated"), _of_allocations(row, strong, attribution)
         case ProfileInfo() | GraphInfo():
-            values = await bound.snapshot.values_of(bound.file, attribution)
+            values = await bound.opened.values_of(bound.file, attribution)
             rule = rule_of(attribution, row.kind)
             what = phrase("what this line has")
             figures = _values(profile_of(info), values.get(row.line, []), strong, rule)
         case _:
             assert_never(info)
-    parts = [f"{_title(bound.snapshot.title, what, row.function)}{spoken(SOURCE_WORDS[row.source])}"]
+    parts = [f"{_title(bound.opened.title, what, row.function)}{spoken(SOURCE_WORDS[row.source])}"]
     if changed:
         parts.append(_changed(document, changed))
         parts.append(spoken(phrase("Line {line} as it ran:", line=str(row.line))))
@@ -102,9 +95,8 @@ async def _section(document: Document, placed: PlacedLine, attribution: Attribut
     if row.source != "recorded":
         parts.append(f"*{spoken(SOURCE_MEANINGS[row.source])}*")
     parts.append(_by_itself(attribution, row.kind))
-    note = note_on(bound)
-    if note is not None:
-        parts.append(escaped(spoken(note)))
+    if bound.note is not None:
+        parts.append(escaped(spoken(bound.note)))
     parts.append(command_link(spoken(phrase("Show these allocations")), show_line(bound, row)))
     return "\n\n".join(parts)
 
@@ -137,18 +129,17 @@ def _list(figures: Iterable[Text]) -> str:
 
 def _of_definition(placed: PlacedDefinition) -> str:
     """The objects of a class or function that is defined on the line, in one dump."""
-    row, snapshot = placed.row, placed.snapshot
-    name = escaped(placed.name)
+    row, bound = placed.row, placed.bound
+    name = escaped(plain_name(row.name))
     if row.type is None:
         what = phrase("closures of the function {name}", name=name)
     elif row.types > 1:
         what = phrase("instances of {n} types called {name}", n=row.types, name=name)
     else:
         what = phrase("instances of the type {name}", name=name)
-    arguments = ShowLineArguments(snapshot.name, snapshot.path, row.file, row.line)
     return "\n\n".join(
         [
-            _title(snapshot.title, what, ""),
+            _title(bound.opened.title, what, ""),
             _list(
                 [
                     phrase("Objects: {n}", n=f"**{row.count:,}**"),
@@ -156,22 +147,23 @@ def _of_definition(placed: PlacedDefinition) -> str:
                     phrase("Shallow: {size}", size=size(row.shallow_bytes)),
                 ]
             ),
-            command_link(spoken(phrase("Show these objects")), arguments),
+            command_link(spoken(phrase("Show these objects")), show_line(bound, row)),
         ]
     )
 
 
-def _over_ranks(document: Document, found: LineOverRanks) -> str:
+def _over_ranks(document: Document, placed: PlacedRanks) -> str:
     """The maximum over the ranks of one fleet, by the line itself: summaries have no other figures."""
-    ranks = found.whole.snapshots
+    fleet, row = placed.bound.opened, placed.row
+    ranks = row.whole.snapshots
     what = phrase(plural(ranks, "the most over {n} rank", "the most over {n} ranks"), n=ranks)
-    parts = [_title(found.fleet.title, what, found.function)]
+    parts = [_title(fleet.title, what, row.function)]
     strong = "**"
-    if found.changed:
+    if placed.changed:
         strong = ""
-        parts.append(_changed(document, found.changed))
+        parts.append(_changed(document, placed.changed))
     figures = []
-    for words, over in ((phrase("Live at peak"), found.peak), (phrase("Total allocated"), found.total)):
+    for words, over in ((phrase("Live at peak"), row.peak), (phrase("Total allocated"), row.total)):
         if over is None:
             continue
         figures.append(
@@ -183,15 +175,15 @@ def _over_ranks(document: Document, found: LineOverRanks) -> str:
                 ),
                 figure=words,
                 size=f"{strong}{size(over.most_bytes)}{strong}",
-                rank=open_rank_link(escaped(over.name), found.fleet.path, over.snapshot),
+                rank=open_rank_link(escaped(over.name), fleet.path, over.snapshot),
                 median=format_bytes(over.median_bytes),
                 n=over.ranks,
             )
         )
     parts.append(_list(figures))
     parts.append(_by_itself("mine", "user"))
-    if found.note is not None:
-        parts.append(escaped(spoken(found.note)))
+    if placed.bound.note is not None:
+        parts.append(escaped(spoken(placed.bound.note)))
     return "\n\n".join(parts)
 
 
@@ -249,21 +241,3 @@ def _values(profile: ProfileInfo, values: list[LineValue], strong: str, rule: Te
 
 def _formatted(amount: int, unit: str) -> str:
     return size(amount) if unit == "bytes" else escaped(format_value(amount, unit))
-
-
-def note_on(bound: BoundFile) -> Text | None:
-    """Why this file may not be the one that the snapshot means, as plain text."""
-    if bound.binding.how == "ambiguous":
-        others = len(bound.binding.paths) - 1
-        return phrase(
-            plural(
-                others,
-                "{file} in the snapshot could equally be {n} other file here.",
-                "{file} in the snapshot could equally be {n} other files here.",
-            ),
-            file=plain_name(bound.file),
-            n=others,
-        )
-    if bound.binding.by_name_only:
-        return phrase("Matched by file name only: the snapshot has {file}.", file=plain_name(bound.file))
-    return None

@@ -6,8 +6,8 @@ from pathlib import Path
 from pygls.lsp.server import LanguageServer
 
 from memlens.errors import BadRequestError
-from memlens.server.heap_lines import HeapLines
 from memlens.server.language import spoken
+from memlens.server.placed_lines import PlacedLines
 from memlens.server.protocol.libraries import DeclaredType
 from memlens.server.protocol.objects import HeapAtParams, HeapAtResult, ObjectSourceParams, ObjectSourceResult
 from memlens.server.protocol.sources import Document
@@ -36,7 +36,7 @@ def register(
     configuration: Configuration,
     registry: Registry,
     sources: Sources,
-    heaps: HeapLines,
+    lines: PlacedLines,
     finder: Finder,
 ) -> None:
     """Register the request for the source of an object or a type."""
@@ -76,7 +76,7 @@ def register(
         rows = (await opened.definitions()).get(params.file, [])
         if not rows and Path(params.file).is_absolute():
             document = Document(params.file, None)
-            rows = [each.row for each in await heaps.placed(document) if each.snapshot is opened]
+            rows = [each.row for each in await lines.definitions(document) if each.bound.opened is opened]
         found = next((row for row in rows if row.line == params.line), None)
         if found is None:
             return HeapAtResult(None, None)

@@ -7,6 +7,7 @@ import msgspec
 from pygls.lsp.server import LanguageServer
 
 from memlens.errors import FileError
+from memlens.server.placed_lines import PlacedLines
 from memlens.server.protocol.base import Done
 from memlens.server.protocol.sources import (
     LineTargetsParams,
@@ -22,7 +23,9 @@ from memlens.server.wire import answer
 from memlens.texts import phrase
 
 
-def register(server: LanguageServer, configuration: Configuration, sources: Sources) -> None:
+def register(
+    server: LanguageServer, configuration: Configuration, sources: Sources, lines: PlacedLines
+) -> None:
     """Register the request for a frame's file, and that which remembers the user's choice."""
 
     async def source(params: SourceParams) -> SourceResult:
@@ -38,7 +41,7 @@ def register(server: LanguageServer, configuration: Configuration, sources: Sour
         return Done()
 
     async def line_targets(params: LineTargetsParams) -> LineTargetsResult:
-        placed = await sources.rows_at(params.document, params.line)
+        placed = await lines.stacks_at(params.document, params.line)
         # A line may be in two functions (a lambda, for instance); it is shown as one.
         return LineTargetsResult(list(dict.fromkeys(show_line(each.bound, each.row) for each in placed)))
 
