@@ -9,11 +9,10 @@ import os
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple, get_args
+from typing import Any, BinaryIO, NamedTuple
 
 import apsw
 import msgspec
-from msgspec import Struct
 
 from memlens.errors import BadRequestError, MemlensError
 from memlens.fleet.schema import (
@@ -65,12 +64,6 @@ class Known(NamedTuple):
     identity: str
     content: str | None
     size_bytes: int
-
-
-class Fleet(Struct, frozen=True):
-    """What the summaries were made of."""
-
-    place: str
 
 
 def database_in(folder: Path) -> Path:
@@ -406,6 +399,3 @@ def _remove_database(path: Path) -> None:
 def _remove_empty(folder: Path) -> None:
     with contextlib.suppress(OSError):
         folder.rmdir()
-
-
-STATUSES: tuple[Status, ...] = get_args(Status)

@@ -4,12 +4,8 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
-from memlens.model.attribution import Attribution
 from memlens.server.protocol.base import Pixels, Text
-from memlens.views.flame.calltree import FlameOptions
-from memlens.views.flame.graph import FlameValue
 from memlens.views.naming.frame_names import FlameName
-from memlens.views.selection.sets import AllocationSet
 
 
 class FlamePart(Struct, frozen=True, kw_only=True):
@@ -31,13 +27,3 @@ class FlameResult(Struct, frozen=True):
 
     geometry: str
     names: list[FlameName]
-
-
-class OfCallTree(Struct, frozen=True, kw_only=True):
-    """The parameters of all requests about a call tree. ``attribution`` decides the own values of nodes."""
-
-    snapshot: str
-    of: AllocationSet
-    value: FlameValue
-    options: FlameOptions
-    attribution: Attribution = "mine"
