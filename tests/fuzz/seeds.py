@@ -20,6 +20,7 @@ from tests.python import (
 from tests.python.heap_files import small_heap
 from tests.python.test_other_formats import saved
 
+from memlens.packs import registry
 from memlens.packs.dotnet.tests import gcdump_files
 from memlens.packs.go.tests.test_pprof import build
 from memlens.packs.native.tests.test_java_heap import HEAP
@@ -32,6 +33,7 @@ from memlens.packs.v8.tests import test_unread_variables
 PROFILES = Path(__file__).parents[1] / "fixtures" / "profiles"
 REPEATED = ("orders", "service.tcmalloc", "service.jemalloc")
 """Recordings of formats that another seed has."""
+PACKS = Path(registry.__file__).parent
 CORPUS = Path(__file__).parent / "corpus"
 
 FILTERS = [
@@ -82,6 +84,8 @@ def seeds() -> dict[str, bytes]:
     for path in sorted(PROFILES.iterdir()):
         if path.is_file() and path.suffix != ".py" and not path.name.startswith(REPEATED):
             files[path.name] = path.read_bytes()
+    # and the examples of packs, beside their tests
+    files |= {path.name: path.read_bytes() for path in PACKS.glob("*/tests/example.*")}
     files["header.memray.bin"] = header()
     files["java.heap"] = HEAP.encode()
     files["small.heapsnapshot"] = small_heap().data()

@@ -2,9 +2,11 @@
 
 import struct
 from collections.abc import Callable, Sequence
+from importlib import import_module
 from typing import Any
 
 from tests.python import hostile_profiles, perfetto_files, pyheap_files
+from tests.python.conftest import ROOT
 from tests.python.heap_files import HeapFile
 from tests.python.hostile_names import Planted, fit
 from tests.python.hprof_files import BYTE, INT, OBJECT, Dump
@@ -218,4 +220,9 @@ PLANTED: dict[str, Callable[[Sequence[str]], Planted]] = {
     "hprof": hprof, "gcdump": gcdump,
     "python_heap": python_heap, "pyheap": pyheap,
 }  # fmt: skip
-"""A function for each format, by the name of its reader, which writes one file with all of the names it is given."""
+"""A function for each format, by the name of its reader, which writes one file with all of the names it is given.
+
+Those of a pack may lie in its own folder, in ``PLANTED`` of ``tests/hostile.py``.
+"""
+for _path in sorted((ROOT / "pyserver/memlens/packs").glob("*/tests/hostile.py")):
+    PLANTED |= import_module(f"memlens.packs.{_path.parts[-3]}.tests.hostile").PLANTED

@@ -101,12 +101,17 @@ def test_nothing_outside_of_a_pack_names_its_world(pack: Pack) -> None:
         for line in text.splitlines() if words.search(text) else ():
             if (
                 words.search(line)
-                and not line.startswith("_NAMES = (")
+                and not line.startswith("_FIRST = (")
                 and name not in IMPORTED
                 and name not in found
             ):
                 found.append(name)
     assert found == []
+
+
+def test_every_folder_is_a_pack_of_its_name() -> None:
+    folders = {path.parent.name for path in (PACKAGE / "packs").glob("*/__init__.py")} - {"api"}
+    assert sorted(pack.name for pack in registry.packs()) == sorted(folders)
 
 
 def test_starting_loads_no_code_of_a_pack() -> None:

@@ -1,14 +1,14 @@
 """Writes what the docs and the view have from declarations: ``python -m memlens.cli.pages DOCS TERMS``.
 
-That is the lists of commands in ``command-line.md``, the page ``filter.md``, and the TypeScript file of the terms that
-views offer. With ``--check`` it only says whether they are current.
+The lists of commands in ``command-line.md``, the names of files in ``formats.md``, the page ``filter.md``, and the
+TypeScript file of the terms that views offer. With ``--check`` it only says whether they are current.
 """
 
 import argparse
 import inspect
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
 from textwrap import wrap
@@ -16,6 +16,7 @@ from textwrap import wrap
 from memlens.cli.command_line import COMMANDS, commands, module_name
 from memlens.cli.filter_page import listed, page, typescript
 from memlens.cli.output import say
+from memlens.packs import registry
 
 _MADE = re.compile(r"(<!-- BEGIN (\w+): .* -->\n).*?(<!-- END \2 -->)", re.DOTALL)
 
@@ -37,9 +38,15 @@ def command_lists() -> dict[str, str]:
     }
 
 
-def command_page(text: str) -> str:
-    """Return ``command-line.md`` with its lists as they should be."""
-    lists = command_lists()
+def name_lists() -> dict[str, str]:
+    """Return what ``formats.md`` has between its marks: the names of files that open by themselves."""
+    names = [f"`{name}`" for each in registry.formats().values() for name in each.file_names]
+    text = f"Files with these names open in Memlens directly: {', '.join(names[:-1])} and {names[-1]}."
+    return {"file_names": "\n".join(wrap(text, 125, break_on_hyphens=False))}
+
+
+def with_lists(text: str, lists: Mapping[str, str]) -> str:
+    """Return a page with its lists as they should be."""
     return _MADE.sub(lambda match: f"{match[1]}\n{lists[match[2]]}\n\n{match[3]}", text)
 
 
@@ -50,11 +57,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("terms", type=Path)
     parser.add_argument("--check", action="store_true", help="only say whether the files are current")
     options = parser.parse_args(arguments)
-    by_hand: Path = options.docs / "command-line.md"
+    docs: Path = options.docs
     stale = 0
     for path, made in (
-        (by_hand, command_page(by_hand.read_text(encoding="utf-8"))),
-        (options.docs / "filter.md", page()),
+        *(
+            (docs / name, with_lists((docs / name).read_text(encoding="utf-8"), lists()))
+            for name, lists in (("command-line.md", command_lists), ("formats.md", name_lists))
+        ),
+        (docs / "filter.md", page()),
         (options.terms, typescript()),
     ):
         if not options.check:

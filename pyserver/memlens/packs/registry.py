@@ -4,6 +4,8 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache, partial
 from importlib import import_module, resources
+from pathlib import Path
+from pkgutil import iter_modules
 from types import MappingProxyType
 from typing import TYPE_CHECKING, TypeVar
 
@@ -37,14 +39,16 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-_NAMES = ("pytorch", "go", "v8", "jvm", "android", "dotnet", "ruby", "native", "python")
-"""In the order in which their formats are tried, the most frequent first."""
+_FIRST = ("pytorch", "go", "v8", "jvm", "android", "dotnet", "ruby", "native", "python")
+"""Those whose formats are tried before others, the most frequent first."""
 
 
 @cache
 def packs() -> tuple[Pack, ...]:
-    """Memlens's own packs."""
-    return tuple(import_module(f"memlens.packs.{name}").PACK for name in _NAMES)
+    """Memlens's own packs: the folders beside this file, but what a pack may declare."""
+    folders = {each.name for each in iter_modules([str(Path(__file__).parent)]) if each.ispkg} - {"api"}
+    names = (*_FIRST, *sorted(folders.difference(_FIRST)))
+    return tuple(import_module(f"memlens.packs.{name}").PACK for name in names)
 
 
 def suffixes(*, compiled: bool = False) -> list[str]:
