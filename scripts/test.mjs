@@ -58,6 +58,7 @@ const STEPS = [
       [VENV_PYTHON, '-m', 'memlens.cli.pages', '--check', 'docs', FILTER_TERMS],
       node('scripts/l10n.mjs', '--check'),
       node('scripts/address.mjs', '--check'),
+      node('scripts/commands.mjs', '--check'),
     ],
   },
   {

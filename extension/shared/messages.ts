@@ -46,35 +46,39 @@ export type AreaKind = (typeof AREA_KINDS)[number];
 export type PaneId = (typeof PANE_IDS)[number];
 export type PictureId = (typeof PICTURE_IDS)[number];
 
-/** Commands of the palette and key bindings that act on the active view. */
-export type ViewCommand =
-  | `pane.${PaneId}`
-  | `picture.${PictureId}`
-  | `group.${AreaKind}`
-  /** In the order of PyTorch's viewer. */
-  | 'group.none'
-  | 'toggleHeight'
-  | 'fit'
-  | 'peak'
-  | 'zoomIn'
-  | 'zoomOut'
-  | 'zoomToSelection'
-  | 'toggleAxis'
-  | 'toggleColour'
-  | 'togglePane'
-  | 'nextDevice'
-  | 'back'
-  | 'forward'
-  | 'copyLink'
-  | 'exportSvg'
-  | 'exportPng'
-  | 'exportReport'
-  | 'copyReport'
-  | 'clearSelection'
-  | 'addBookmark'
-  | 'nextBookmark'
-  | 'previousBookmark'
-  | 'exportBookmarks';
+/** Commands of the palette and key bindings that act on the active view, which says when it has them. */
+export const VIEW_COMMANDS = [
+  ...([
+    'fit',
+    'peak',
+    'zoomIn',
+    'zoomOut',
+    'zoomToSelection',
+    'toggleAxis',
+    'toggleColour',
+    'togglePane',
+    'nextDevice',
+    'back',
+    'forward',
+    'copyLink',
+    'exportSvg',
+    'exportPng',
+    'exportReport',
+    'copyReport',
+    'clearSelection',
+    'addBookmark',
+    'nextBookmark',
+    'previousBookmark',
+    'exportBookmarks',
+  ] as const),
+  ...PANE_IDS.map((id) => `pane.${id}` as const),
+  ...PICTURE_IDS.map((id) => `picture.${id}` as const),
+  ...AREA_KINDS.map((kind) => `group.${kind}` as const),
+  // in the order of PyTorch's viewer
+  'group.none',
+  'toggleHeight',
+] as const;
+export type ViewCommand = (typeof VIEW_COMMANDS)[number];
 
 /** Where a bookmark is: a moment of a trace, or something of a heap dump. */
 export type BookmarkPlace = AddBookmarkParams['place'];

@@ -1,12 +1,13 @@
 // A heap dump's view: what holds the memory as boxes, the tables below, and what is selected beside them.
 
 import { signal } from '@preact/signals';
-import type {
-  GraphState,
-  HeapSelection,
-  HeapTree,
-  ViewCommand,
-  ViewState,
+import {
+  VIEW_COMMANDS,
+  type GraphState,
+  type HeapSelection,
+  type HeapTree,
+  type ViewCommand,
+  type ViewState,
 } from '../../../extension/shared/messages';
 import type {
   Evidence,
@@ -455,14 +456,8 @@ export class GraphView implements PartsOwner {
       case 'explain':
         if (selection && canExplain(selection)) this.explain(selection);
         return;
-      case 'addBookmark':
-        this.bookmark(selection);
-        return;
       case 'toggleDetails':
         this.panels.toggleDetails();
-        return;
-      case 'togglePane':
-        this.panels.togglePane();
         return;
       case 'filter':
         filterBox.focus();
@@ -470,8 +465,11 @@ export class GraphView implements PartsOwner {
       case 'help':
         help.toggle();
         return;
-      default:
-        dock.showNth(Number(action.slice('pane'.length)) - 1);
+      default: {
+        const command = VIEW_COMMANDS.find((each) => each === action);
+        if (command) this.run(command);
+        else dock.showNth(Number(action.slice('pane'.length)) - 1);
+      }
     }
   }
 }
