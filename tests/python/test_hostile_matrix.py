@@ -27,7 +27,7 @@ from memlens.views.selection.terms import in_quotes
 
 pytest_plugins = ("tests.python.hostile_fixtures",)
 
-COMMANDS = (
+LISTED = (
     "ingest FILE", "info FILE", "info FILE --json", "oom FILE", "oom FILE --json", "lines FILE", "lines FILE --json",
     "lines FILE --csv", "lines FILE --by function", "lines FILE --by file --json", "lines FILE --by stack",
     "lines FILE --by package", "lines FILE --by thread", "lines FILE --by label", "lines FILE --by module",
@@ -70,6 +70,13 @@ ELSEWHERE = {
     "completion": "has no file", "new-pack": "has no file",
 }  # fmt: skip
 """Commands that print nothing of a file, or are tried another way."""
+COMMANDS = LISTED + tuple(
+    f"{name} FILE{option}"
+    for name in commands()
+    if name not in {*ELSEWHERE, *(each.split()[0] for each in LISTED)}
+    for option in ("", " --json")
+)
+"""A command without a row is asked about a file alone."""
 FILTERED = {
     **dict.fromkeys(HEAP_DUMPS, "types"),
     **dict.fromkeys(("torch", "snapviewer"), "lines --by function --at all"),
@@ -89,7 +96,7 @@ CALLED = {"python_heap": "{}.{}"}
 def test_every_format_and_command_is_tried() -> None:
     assert set(PLANTED) == set(FORMATS)
     known = commands()
-    tried = {command.split()[0] for command in COMMANDS} | {"sql"}
+    tried = {command.split()[0] for command in COMMANDS}
     assert tried | set(ELSEWHERE) == set(known)
     assert not tried & set(ELSEWHERE)
     # what reads a place starts workers, which make the summaries that are asked about here

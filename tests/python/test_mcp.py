@@ -848,11 +848,16 @@ def test_a_stale_package_json_is_noticed_and_written(
     manifest = json.loads((ROOT / "package.json").read_text("utf-8"))
     manifest["contributes"]["customEditors"][0]["selector"].pop()
     path.write_text(json.dumps(manifest), encoding="utf-8")
+    texts = tmp_path / "package.nls.json"
+    current = (ROOT / "package.nls.json").read_text("utf-8")
+    texts.write_text(current.replace("Difference of Two Snapshots", "Differences"), encoding="utf-8")
     files = [str(path), str(endings)]
     assert write_manifest([*files, "--check"]) == 1
-    assert "package.json and " in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert all(each.name in said for each in (path, texts, endings))
     assert write_manifest(files) == 0
     assert write_manifest([*files, "--check"]) == 0
+    assert texts.read_text("utf-8") == current
 
 
 def test_schemas_are_plain(client: McpClient) -> None:

@@ -1,7 +1,8 @@
 """Writes what the server declares into the extension: model tools and names of files.
 
-``python -m memlens.server.manifest MANIFEST ENDINGS`` writes ``package.json``, where VS Code reads them, and the
-endings for the extension's dialogs; with ``--check`` it only says whether both are current.
+``python -m memlens.server.manifest MANIFEST ENDINGS`` writes ``package.json``, where VS Code reads them, the texts of
+tools in ``package.nls.json`` beside it, and the endings for the extension's dialogs; with ``--check`` it only says
+whether all are current.
 """
 
 import argparse
@@ -20,7 +21,7 @@ _PACKED = ("gz", "zst")
 
 
 def tools() -> list[dict[str, Any]]:
-    """``contributes.languageModelTools``. What people read of them is in ``package.nls.json``."""
+    """``contributes.languageModelTools``. What people read of them are :func:`texts_of_tools`."""
     return [
         {
             "name": name,
@@ -40,6 +41,15 @@ def tools() -> list[dict[str, Any]]:
         }
         for name, tool in TOOLS.items()
     ]
+
+
+def texts_of_tools() -> dict[str, str]:
+    """What people read of the tools, by its key in ``package.nls.json``."""
+    return {
+        f"tool.{name.removeprefix('memlens_')}.{part}": text
+        for name, tool in TOOLS.items()
+        for part, text in (("title", tool.title), ("description", tool.about))
+    }
 
 
 def file_names() -> list[str]:
@@ -96,28 +106,33 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("endings", type=Path)
     parser.add_argument("--check", action="store_true", help="only say whether the files are current")
     options = parser.parse_args(arguments)
-    manifest = json.loads(options.manifest.read_text(encoding="utf-8"))
-    written = with_declared(manifest)
+    texts = options.manifest.with_name("package.nls.json")
+    manifest, of_people = (json.loads(path.read_text(encoding="utf-8")) for path in (options.manifest, texts))
+    others = {key: text for key, text in of_people.items() if not key.startswith("tool.")}
+    written = {
+        options.manifest: _as_json(with_declared(manifest)),
+        texts: _as_json(others | texts_of_tools()),
+        options.endings: endings_of_dialogs(),
+    }
+    stale = [path for path, text in written.items() if not _is(path, text)]
     if options.check:
-        stale = [
-            str(path)
-            for path, is_current in (
-                (options.manifest, manifest == written),
-                (
-                    options.endings,
-                    options.endings.is_file()
-                    and options.endings.read_text(encoding="utf-8") == endings_of_dialogs(),
-                ),
-            )
-            if not is_current
-        ]
         if stale:
-            print(f"{' and '.join(stale)} should be written anew: run `npm run contract`", file=sys.stderr)
+            print(
+                f"{' and '.join(map(str, stale))} should be written anew: run `npm run contract`",
+                file=sys.stderr,
+            )
         return 1 if stale else 0
-    text = json.dumps(written, indent=2, ensure_ascii=False) + "\n"
-    options.manifest.write_text(text, encoding="utf-8", newline="\n")
-    options.endings.write_text(endings_of_dialogs(), encoding="utf-8", newline="\n")
+    for path in stale:
+        path.write_text(written[path], encoding="utf-8", newline="\n")
     return 0
+
+
+def _as_json(value: object) -> str:
+    return json.dumps(value, indent=2, ensure_ascii=False) + "\n"
+
+
+def _is(path: Path, text: str) -> bool:
+    return path.is_file() and path.read_text(encoding="utf-8") == text
 
 
 if __name__ == "__main__":

@@ -46,7 +46,8 @@ _MOST_VARIABLES = 5
 
 @tool(
     "memlens_summary",
-    "Summary of a memory snapshot",
+    "Summary of a Memory Snapshot",
+    "What fills a memory snapshot and by whose lines, or why memory ran out, with findings",
     "Begin here. Says what fills a memory snapshot and by whose lines (or why memory ran out), the findings with "
     "their bytes and lines, what the file can't say, and the figures of its devices, values or heap. Reads "
     f"{', '.join(each.text for each in packs.profiles())} and heap dumps ("
@@ -63,7 +64,8 @@ async def summary(opened: OpenSnapshot, arguments: SummaryArguments) -> Any:
 
 @tool(
     "memlens_top",
-    "Largest by line, function, type …",
+    "Largest by Line, Function, Type …",
+    "What holds the most memory in a snapshot, grouped and filtered",
     "What holds the most memory in a snapshot, grouped by source line, function, file, module, category, size, "
     "stack, or for heap dumps by type, package, thread or single object; with a filter, at the peak, the end or "
     "any moment. Rows of one grouping don't overlap and add up to the whole, unless `inclusive`; retained bytes of "
@@ -76,7 +78,8 @@ async def top(opened: OpenSnapshot, arguments: TopArguments) -> Any:
 
 @tool(
     "memlens_calls",
-    "Callers and callees",
+    "Callers and Callees",
+    "What calls a function or a line, and what it calls, with the bytes allocated that way",
     "What calls a function or a source line of a trace or a profile, or what it calls, with the bytes that were "
     "allocated that way; several levels at once. Bytes of the rows and `ends_bytes` add up to the place's own.",
 )
@@ -87,7 +90,8 @@ async def calls(opened: OpenSnapshot, arguments: CallsArguments) -> Any:
 
 @tool(
     "memlens_stack",
-    "An allocation and its stack",
+    "An Allocation and Its Stack",
+    "The call stack of an allocation, with its size and lifetime",
     "The call stack of one allocation of a trace, innermost frame first, with its size and lifetime, where "
     "it was freed and what else has the same stack; the frames of a stack of any snapshot by its number; or a "
     "thread of a heap dump, with what the variables of each frame retain.",
@@ -122,7 +126,8 @@ async def stack(opened: OpenSnapshot, arguments: StackArguments) -> Any:
 
 @tool(
     "memlens_steps",
-    "Steps of a run, and what grows",
+    "Steps of a Run, and What Grows",
+    "The steps of a training run, and the lines that keep more after each",
     "Traces only: the steps of a training run with the peak of each and what it keeps, and the source "
     "lines whose live bytes grow from step to step, which is how a leak looks.",
 )
@@ -138,7 +143,8 @@ async def steps(opened: OpenSnapshot, arguments: StepsArguments) -> Any:
 
 @tool(
     "memlens_what_if",
-    "What would have helped",
+    "What Would Have Helped",
+    "What other settings of the allocator, or fewer allocations, would have come to",
     "Traces only: replays the allocator with other settings, without some allocations or on a smaller device. "
     "`calibration` says how exactly the replay reproduces the trace; with a `reason` nothing else is known. "
     "Each row has what was live and reserved at the peak, and the first request that fails; the first row is what "
@@ -175,7 +181,8 @@ def chosen_number(snapshot: Snapshot, arguments: ObjectArguments | PathsArgument
 
 @tool(
     "memlens_object",
-    "An object of a heap dump",
+    "An Object of a Heap Dump",
+    "An object of a heap dump, what it refers to and what refers to it",
     "One object of a heap dump: its type, shallow and retained bytes, fields, what it refers to and what refers "
     "to it, what it dominates, and where it is defined or was allocated.",
 )
@@ -190,7 +197,8 @@ async def heap_object(opened: OpenSnapshot, arguments: ObjectArguments) -> Any:
 
 @tool(
     "memlens_paths",
-    "Why objects are alive",
+    "Why Objects Are Alive",
+    "The chains of references that keep objects of a heap dump alive",
     "Why objects of a heap dump are alive: the shortest chains of named references from a root to one object, with "
     "what cutting each reference would free; or with a filter the paths to many objects, merged into a tree.",
 )

@@ -55,7 +55,8 @@ class SeveralFiles:
 
     @tool(
         "memlens_compare",
-        "Difference of two snapshots",
+        "Difference of Two Snapshots",
+        "What differs between two memory snapshots, by line or type",
         "What differs between two snapshots of the same kind, the largest difference first: by line, function, file "
         "or stack, and for heap dumps by type, with the objects that hold what is new and the paths that grew, or by "
         "finding. Lines that moved are paired.",
@@ -105,7 +106,8 @@ class SeveralFiles:
 
     @tool(
         "memlens_series",
-        "Growth over several snapshots",
+        "Growth over Several Snapshots",
+        "What grew over several snapshots of the same kind, by line or type",
         "What grew over several snapshots of the same kind, the earliest first: the bytes of each line, function or "
         "file, or of each type of heap dumps, in every one of them. What never shrinks and has grown most comes first.",
     )

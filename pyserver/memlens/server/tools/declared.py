@@ -13,9 +13,11 @@ F = TypeVar("F", bound=Callable[..., Awaitable[Any]])
 
 
 class Tool(NamedTuple):
-    """A tool: its title for people, its description for models, the struct of its arguments, and what answers."""
+    """A tool: its title, what people and what models read of it, the struct of its arguments, and what answers."""
 
     title: str
+    about: str
+    """For people, in a line."""
     description: str
     arguments: type[Struct]
     answer: Callable[..., Awaitable[Any]]
@@ -42,13 +44,13 @@ DECLARED: dict[str, Tool] = {}
 """By their names, in the order in which their modules were imported; see :data:`memlens.server.tools.table.TOOLS`."""
 
 
-def tool(name: str, title: str, description: str) -> Callable[[F], F]:
+def tool(name: str, title: str, about: str, description: str) -> Callable[[F], F]:
     """Declare the function as the answer to ``name``, which takes its arguments as ``arguments``."""
 
     def declare(answer: F) -> F:
         if name in DECLARED:
             raise TypeError(f"{name} is declared twice")
-        DECLARED[name] = Tool(title, description, get_type_hints(answer)["arguments"], answer)
+        DECLARED[name] = Tool(title, about, description, get_type_hints(answer)["arguments"], answer)
         return answer
 
     return declare

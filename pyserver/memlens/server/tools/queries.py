@@ -16,7 +16,8 @@ SQL_SECONDS = 60.0
 
 @tool(
     "memlens_sql",
-    "SQL on a snapshot",
+    "SQL on a Snapshot",
+    "A read-only query on the tables of a memory snapshot",
     "One read-only SELECT (SQLite) on a snapshot's tables, for what the other tools don't answer. Call it without "
     "a query first: the tables, their columns with units, and examples. Text columns hold what the file has, "
     "including the text of strings.",
