@@ -1,4 +1,4 @@
-"""Readers, one module per format, and the registry that recognises formats by content."""
+"""Recognises a file by its content, and hands it to the reader of its pack."""
 
 import logging
 from pathlib import Path
