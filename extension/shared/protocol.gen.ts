@@ -3444,7 +3444,7 @@ export interface ThreadStackAnswer {
   total: number;
 }
 
-/** Threads `offset` and on of `total`, those first that retain most. */
+/** Threads `offset` and on of `total`, those that retain most first. */
 export interface ThreadsAnswer {
   rows: ThreadRow[];
   offset: number;
@@ -3591,7 +3591,7 @@ export interface VariableRow {
   object: ObjectRow;
 }
 
-/** Variables `offset` and on of `total`, those first whose objects retain most. */
+/** Variables `offset` and on of `total`, those whose objects retain most first. */
 export interface VariablesAnswer {
   rows: VariableRow[];
   offset: number;

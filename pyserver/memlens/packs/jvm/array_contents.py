@@ -24,8 +24,8 @@ _PART_BYTES = 1 << 20
 def numbers_in(snapshot: Snapshot, number: int, dump: DumpReader) -> Iterator[int | float]:
     """The elements of an array of numbers, in order; nothing for another object.
 
-    Booleans are 0 and 1, characters units of UTF-16. What the archive doesn't have is read from the dump, a part after
-    the other. Raises :class:`BadRequestError` if the dump has it no more, and :class:`CancelledError`.
+    Booleans are 0 and 1, characters units of UTF-16. What the archive lacks is read from the dump in parts. Raises
+    :class:`BadRequestError` if the dump no longer has it, and :class:`CancelledError`.
     """
     row, kind = number_array(snapshot, number), _ELEMENTS.get(field_reader(snapshot).type_name(number))
     if row is None or kind is None:
@@ -52,7 +52,7 @@ def numbers_in(snapshot: Snapshot, number: int, dump: DumpReader) -> Iterator[in
 def whole_contents(snapshot: Snapshot, number: int) -> bytes:
     """The elements of an array of numbers, big-endian, or the text of a string or an array of characters in UTF-8.
 
-    Raises :class:`BadRequestError` for another object, and if the dump has it no more.
+    Raises :class:`BadRequestError` for another object, and if the dump no longer has it.
     """
     reader = field_reader(snapshot)
     kind = reader.type_name(check_object(snapshot, number))

@@ -51,7 +51,7 @@ _AT_ONCE = 1 << 20
 
 
 def sizes(case: GraphCase) -> tuple[Numbers, Numbers]:
-    """All collections of the usual classes whose sizes are known, and these."""
+    """All collections of the usual classes whose sizes are known, and the sizes."""
     names = case.snapshot.strings.texts(case.snapshot.types.name)
     found = _collections(case.snapshot, [kind for kind, name in enumerate(names) if name in USUAL])
     known = found.sizes >= 0
@@ -191,7 +191,7 @@ def all_reference_arrays(snapshot: Snapshot) -> Numbers:
 
 
 def usage_of_arrays(snapshot: Snapshot, arrays: Numbers) -> Usage:
-    """What arrays of references use of themselves."""
+    """How many of their slots arrays of references use."""
     is_element = kinds_where(snapshot, lambda kind: kind.name == "element")
     # collections may share an array, however long it is
     asked, place = np.unique(arrays, return_inverse=True)

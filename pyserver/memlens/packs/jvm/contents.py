@@ -338,12 +338,12 @@ class _Found(NamedTuple):
 
 
 def kind_of(classes: tuple[str, ...]) -> Kind | None:
-    """What a collection is that has its elements itself, by its class and those above."""
+    """The kind of a collection that has its own elements, by its class and superclasses."""
     return next((KINDS[name] for name in classes if name in KINDS), None)
 
 
 def fields_within(classes: tuple[str, ...]) -> tuple[str, ...]:
-    """The fields, of which one refers to the collection that one of this class is made of; none for other classes."""
+    """The fields, one of which refers to the collection that an object of this class wraps; none for other classes."""
     if _VIEW.match(classes[0]) is not None:
         return _MAP_OF_VIEW
     return tuple(_WITHIN[name] for name in classes if name in _WITHIN)[:1]

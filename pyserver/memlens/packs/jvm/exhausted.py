@@ -66,7 +66,7 @@ def ran_out_of(case: GraphCase, thread: int, name: TextPart, where: Text | str) 
 
 
 def limit_of_heap(case: GraphCase) -> int | None:
-    """The most that the heap may have, in bytes, by what the JDK keeps of it; None if it isn't known."""
+    """The maximum size of the heap in bytes, as the JDK's own objects have it; None if it isn't known."""
     objects = case.snapshot.types.object
     for kind in case.types_where(lambda name: name in _LIMITS) if objects is not None else ():
         number = int(objects[kind]) if objects is not None else NEVER

@@ -32,7 +32,7 @@ _UNMAPPER = "sun.nio.ch.FileChannelImpl$Unmapper"
 
 
 def natives_of(fields: Fields, *, android: bool) -> tuple[npt.NDArray[Any], int]:
-    """Rows of NATIVE_DTYPE, and how many sizes are left out as they can't be: negative, or beyond any memory."""
+    """Rows of NATIVE_DTYPE, and how many impossible sizes are left out: negative, or beyond any memory."""
     owners, sizes = _cleaned_up(fields)
     if not android:
         buffers = _uncleaned_buffers(fields)

@@ -38,7 +38,7 @@ def is_runtimes(name: str) -> bool:
 
 
 class NewNames:
-    """Other texts for those that name something of a program's own. ``kept`` are those that stay."""
+    """Replacements for texts that name something of the program's own. ``kept`` are those that stay."""
 
     def __init__(self, kept: Collection[str]) -> None:
         self._kept = {"", *kept, *_OF_THE_LANGUAGE}

@@ -41,7 +41,7 @@ def of_classes(environment: Mapping[str, str]) -> list[Path]:
 
 
 def likeness(archive: Path, package: str) -> int:
-    """How many components a package's name begins with are folders of an archive, as those of its Maven group are.
+    """How many leading components of a package's name are folders in an archive's path, as in its Maven group.
 
     What is a JDK's comes first for the packages of the JDK, and last for others.
     """

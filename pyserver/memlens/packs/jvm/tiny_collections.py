@@ -1,4 +1,4 @@
-"""Collections with few elements, in which most of the memory is for more."""
+"""Collections with few elements, whose memory is mostly room for more."""
 
 import re
 from collections.abc import Iterator

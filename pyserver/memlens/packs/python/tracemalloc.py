@@ -30,9 +30,9 @@ VALUES = [
 ]
 _DOMAIN = 1
 _MOST_FRAMES = 65_535
+"""The most frames of a stack that tracemalloc keeps, and that it counts."""
 _MOST_NAME = 200
 """Characters of a file's name within the name of a line."""
-"""The most frames of a stack that tracemalloc keeps, and that it counts."""
 
 
 def sniff(head: bytes) -> bool:

@@ -75,7 +75,7 @@ class _BoxNames(ABC):
         return self.count - 1
 
     def ranks(self, _attribution: Attribution) -> U8:
-        """All alike: nothing is charged to another object than itself."""
+        """All equal: an object is charged with itself alone."""
         return np.zeros(self.count, np.uint8)
 
 
@@ -92,7 +92,7 @@ class TypeNames(_BoxNames):
         return len(self._packages.short) + 1
 
     def kinds(self) -> U8:
-        """The platform's types are libraries'."""
+        """The platform's types count as a library's."""
         return np.append(np.where(self._packages.is_platform, _LIBRARY, _USER), _NEITHER).astype(np.uint8)
 
     def package_numbers(self) -> U32:
@@ -122,7 +122,7 @@ class TypeNames(_BoxNames):
         return [known.get(number) for number in numbers]
 
     def matching(self, text: str) -> U8:
-        """The types whose names fit."""
+        """The types whose names match."""
         pattern = Pattern(text)
         names = (*type_names(self._snapshot), UNREACHABLE.text)
         return np.array([pattern.matches(name) for name in names], np.uint8)
@@ -155,24 +155,24 @@ class GroupNames(_BoxNames):
         return len(self._names)
 
     def kinds(self) -> U8:
-        """Those of which the program's types have less than half of the bytes are libraries'."""
+        """A library if the program's types have less than half of the bytes."""
         return np.append(np.where(self._own, _USER, _LIBRARY), _NEITHER).astype(np.uint8)
 
     def package_numbers(self) -> U32:
-        """Each is one."""
+        """Each name is a package."""
         numbers = np.minimum(np.arange(self.count - 1), _NO_PACKAGE - 1)
         return np.append(numbers, _NO_PACKAGE).astype(np.uint32)
 
     def names(self, numbers: Sequence[int]) -> list[FlameName]:
-        """Packages and modules, which are in no file."""
+        """Packages and modules, without files."""
         return [FlameName.own(number, self._names[number]) for number in numbers]
 
     def places(self, numbers: Sequence[int]) -> list[Place | None]:
-        """None for each."""
+        """No places: a package has no line."""
         return [None] * len(numbers)
 
     def matching(self, text: str) -> U8:
-        """Those whose names fit."""
+        """The packages and modules whose names match."""
         pattern = Pattern(text)
         return np.array([pattern.matches(name.text) for name in self._names], np.uint8)
 

@@ -84,7 +84,7 @@ class GroupedTree(NamedTuple):
         return UNREACHABLE if node else ROOTS
 
     def summed(self, figures: Numbers) -> Numbers:
-        """For each node, the sum of what its nodes of the base have by themselves."""
+        """For each node, the sum over its own nodes in the base tree."""
         if self.node_of is None:
             return figures
         found = np.zeros(len(self.key), figures.dtype)
@@ -92,7 +92,7 @@ class GroupedTree(NamedTuple):
         return found
 
     def summed_totals(self, figures: Numbers) -> Numbers:
-        """The same of figures in which those of the nodes below are: each counts once."""
+        """The same for figures that include the nodes below, each counted once."""
         return figures if self.outermost is None else self.summed(np.where(self.outermost, figures, 0))
 
 
@@ -205,7 +205,7 @@ def keys_of_types(snapshot: Snapshot, by: Grouping) -> tuple[Numbers, list[Text]
 
 
 def made_up_root(snapshot: Snapshot) -> int | None:
-    """The type of an object by which a dump groups its roots: nothing of the program has it."""
+    """The type of the object that a dump makes up to group its roots."""
     root = snapshot.graph_names.root
     if root is None:
         return None

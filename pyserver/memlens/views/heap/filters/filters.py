@@ -52,7 +52,10 @@ class Chosen:
 
 
 def chosen(snapshot: Snapshot, text: str, leaving_out: tuple[str, ...] = ()) -> Chosen | None:
-    """The objects that fit all terms but those of some fields; None without others. Raises :class:`BadRequestError`."""
+    """The objects that match all terms except those of some fields; None if there are no other terms.
+
+    Raises :class:`BadRequestError`.
+    """
     terms = tuple(term for term in checked_terms(snapshot, text) if term.field not in leaving_out)
     return _chosen(snapshot, terms) if terms else None
 
@@ -190,7 +193,7 @@ def allocating(snapshot: Snapshot, term: Term) -> Mask:
 
 
 def retained_by(snapshot: Snapshot, term: Term) -> Mask:
-    """What nothing would hold without the objects of a term ``retained-by:``, these included."""
+    """The objects that those of a term ``retained-by:`` retain, themselves included."""
     parts = [_numbers(snapshot, chosen(snapshot, _keepers(value))) for value in term.values]
     return retained_set(snapshot, np.concatenate(parts))
 

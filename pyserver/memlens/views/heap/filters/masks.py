@@ -33,7 +33,7 @@ _SOFTLY = "softly-reachable"
 
 
 def of_each(numbers: Numbers, fits: Mask) -> Mask:
-    """Whether what each of a column's numbers names fits."""
+    """A mask, one item per number in a column: whether what it names matches."""
     found = np.empty(len(numbers), np.bool_)
     table, marks = fits.view(np.uint8), found.view(np.uint8)
     in_halves(
@@ -57,7 +57,7 @@ def expressions(term: Term) -> list[Pattern | Expression]:
 
 
 def named_types(snapshot: Snapshot, term: Term) -> Mask:
-    """The types of such names."""
+    """The types with matching names."""
     return _types_that_fit(snapshot, expressions(term))
 
 
@@ -66,12 +66,12 @@ def _types_that_fit(snapshot: Snapshot, some: Sequence[Pattern | Expression]) ->
 
 
 def extending_types(snapshot: Snapshot, term: Term) -> Mask:
-    """The classes of such names, and those below them."""
+    """The classes with matching names, and their subclasses."""
     return extending(snapshot, expressions(term))
 
 
 def in_package(snapshot: Snapshot, term: Term) -> Mask:
-    """The types in such packages."""
+    """The types in matching packages."""
     packages, some = packages_of(snapshot), expressions(term)
     found: Mask = np.array([any(p.matches(name) for p in some) for name in packages.names], bool)[
         packages.of_type
@@ -80,7 +80,7 @@ def in_package(snapshot: Snapshot, term: Term) -> Mask:
 
 
 def of_kind(snapshot: Snapshot, term: Term) -> Mask:
-    """The types of such kinds."""
+    """The types of matching kinds."""
     some = patterns(term)
     fits = np.array([any(p.matches(name) for p in some) for name in snapshot.graph_names.type_kinds], bool)
     found: Mask = fits[snapshot.types.kind]
@@ -91,12 +91,12 @@ def of_kind(snapshot: Snapshot, term: Term) -> Mask:
 
 
 def sized(sizes: U64, term: Term) -> Mask:
-    """The objects of such sizes."""
+    """The objects with matching sizes."""
     return compared(sizes.view(np.int64), term, sizes_in(term))
 
 
 def distance(snapshot: Snapshot, term: Term) -> Mask:
-    """The objects that are so many references from a root."""
+    """The objects at a matching distance from a root."""
     found = _nearer(snapshot.objects.distance, term)
     found &= snapshot.objects.distance != NEVER
     return found
@@ -123,7 +123,7 @@ def _nearer(distance: Numbers, term: Term) -> Mask:
 
 
 def with_id(snapshot: Snapshot, term: Term) -> Mask:
-    """The objects of such ids."""
+    """The objects with matching ids."""
     return np.isin(snapshot.objects.id, np.array(numbers_in(term), np.uint64))
 
 
@@ -142,7 +142,7 @@ def until(snapshot: Snapshot, term: Term) -> Mask:
 
 
 def string(snapshot: Snapshot, term: Term) -> Mask:
-    """The strings of such texts."""
+    """The strings with matching texts."""
     objects = snapshot.objects
     found = of_each(objects.type, _string_types(snapshot))
     found &= of_each(objects.name, _texts(snapshot, term.values))
@@ -150,12 +150,12 @@ def string(snapshot: Snapshot, term: Term) -> Mask:
 
 
 def named(snapshot: Snapshot, term: Term) -> Mask:
-    """The objects of such names."""
+    """The objects with matching names."""
     return of_each(snapshot.objects.name, _texts(snapshot, term.values))
 
 
 def plain_named(snapshot: Snapshot, term: Term) -> Mask:
-    """The objects that are called so where what they contain is left out."""
+    """The objects with matching names that aren't their contents."""
     return plainly_named(snapshot, named(snapshot, term))
 
 
@@ -167,7 +167,7 @@ def words(snapshot: Snapshot, term: Term) -> Mask:
 
 
 def plain_words(snapshot: Snapshot, term: Term) -> Mask:
-    """The same, of objects that are called so where what they contain is left out."""
+    """The same, without names that are an object's contents."""
     found = plainly_named(
         snapshot, of_each(snapshot.objects.name, _texts(snapshot, term.values, has_expressions=False))
     )
@@ -192,7 +192,7 @@ def _string_types(snapshot: Snapshot) -> Mask:
 
 
 def in_state(snapshot: Snapshot, term: Term) -> Mask:
-    """The objects in such a state."""
+    """The objects in a matching state."""
     objects, labels = snapshot.objects, snapshot.graph_names
     found = np.zeros(len(objects.type), bool)
     for state in term.values:
@@ -218,7 +218,7 @@ def held_by(snapshot: Snapshot, term: Term) -> Mask:
 
 
 def with_field(snapshot: Snapshot, term: Term) -> Mask:
-    """References and fields are looked through by a thread for each half of the objects."""
+    """The objects with a matching reference or field. Two threads each search half of all objects."""
     stored, fields = snapshot.references, snapshot.fields
     fits = _texts(snapshot, term.values).view(np.uint8)
     found = np.zeros(len(snapshot.objects.type), np.bool_)

@@ -61,7 +61,7 @@ def png(pixels: U8) -> bytes:
 def smaller(pixels: U8, side: int) -> U8:
     """Red, green, blue and alpha of an image that is ``side`` pixels wide and high at most.
 
-    Each of its pixels is the mean of a square of others, those that are seen through counting less.
+    Each of its pixels is the mean of a square of pixels, weighted by their alpha.
     """
     height, width, _ = pixels.shape
     each = -(-max(height, width) // side)

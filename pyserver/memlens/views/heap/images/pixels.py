@@ -84,7 +84,7 @@ def image(snapshot: Snapshot, number: int) -> ImageAnswer:
 
 
 def thumbnails(snapshot: Snapshot, numbers: Sequence[int], side: int) -> list[Thumbnail]:
-    """Images that are ``side`` pixels wide and high at most, of some of the objects: what is much is left out.
+    """Images of some objects, at most ``side`` pixels wide and high. Those too many for one answer are left out.
 
     Raises :class:`BadRequestError` for an object that is no image, and :class:`CancelledError`.
     """

@@ -1,4 +1,4 @@
-"""A recording of allocations over time: of what was allocated when is still alive, and how much was alive at first."""
+"""A recording of allocations over time: when the live objects were allocated, and how much was allocated then."""
 
 from typing import NamedTuple
 
@@ -46,7 +46,7 @@ class _Bins(NamedTuple):
 
 
 def moments(snapshot: Snapshot, filter_text: str) -> MomentsAnswer:
-    """When what is alive was allocated. Raises :class:`BadRequestError` for a dump that doesn't say so."""
+    """When the live objects were allocated. Raises :class:`BadRequestError` for a dump that doesn't say so."""
     if not len(snapshot.objects.moments):
         raise BadRequestError(phrase("The heap dump doesn't say when its objects were allocated"))
     bins, whole = _bins(snapshot), _all_sums(snapshot)

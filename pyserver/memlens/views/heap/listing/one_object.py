@@ -142,8 +142,8 @@ def contents(
 ) -> tuple[list[ReferenceRow], int]:
     """What a collection contains, and how much that is; nothing for another object.
 
-    Elements have their index as a name, entries of maps their key, and their value as the object. What is null isn't
-    listed, but counts; of an entry without a value the object is its key.
+    Elements have their index as a name, entries of maps their key, and their value as the object. Nulls are counted but
+    not listed. For an entry without a value, the object is its key.
     """
     page(offset, limit)
     found = some_contents(snapshot, check_object(snapshot, number), offset, limit)
@@ -166,7 +166,7 @@ def contents(
 def dominated(
     snapshot: Snapshot, number: int | None, offset: int = 0, limit: int = 100
 ) -> tuple[list[ObjectRow], int]:
-    """What an object immediately dominates, the largest first, and how many there are; None for what no object does."""
+    """What an object immediately dominates, the largest first, and how many; None asks for what no object dominates."""
     rows, objects = page(offset, limit), snapshot.objects
     holder = len(objects.type) if number is None else check_object(snapshot, number)
     first, last = map(int, objects.items(ObjectColumns.dominated_start, slice(holder, holder + 2)))

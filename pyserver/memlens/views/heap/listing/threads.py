@@ -63,7 +63,7 @@ class ThreadRow(Struct, frozen=True):
 
 
 class ThreadsAnswer(Struct, frozen=True):
-    """Threads ``offset`` and on of ``total``, those first that retain most."""
+    """Threads ``offset`` and on of ``total``, those that retain most first."""
 
     rows: list[ThreadRow]
     offset: int
@@ -101,7 +101,7 @@ class VariableRow(Struct, frozen=True):
 
 
 class VariablesAnswer(Struct, frozen=True):
-    """Variables ``offset`` and on of ``total``, those first whose objects retain most."""
+    """Variables ``offset`` and on of ``total``, those whose objects retain most first."""
 
     rows: list[VariableRow]
     offset: int
@@ -275,7 +275,7 @@ def _variable(snapshot: Snapshot, thread: int, part: StackPart, row: int) -> tup
 
 @kept
 def held_by(snapshot: Snapshot, thread: int, filter_text: str) -> Numbers:
-    """What a thread's object, its thread locals and its variables are, as far as they fit a filter: rows of _HELD."""
+    """A thread's object, thread locals and variables that match a filter, as rows of _HELD."""
     own, variables = int(table(snapshot).object[thread]), table(snapshot).variables_of(thread)
     values = np.array([value for _, value in _locals(snapshot, thread)], np.int64)
     found = np.zeros(int(own != NONE) + len(values) + len(variables), _HELD)

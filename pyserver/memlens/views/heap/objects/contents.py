@@ -24,7 +24,7 @@ class Content(NamedTuple):
 
 
 class Usage(NamedTuple):
-    """An item for each of some objects: how many slots their arrays have, and how many of these aren't null."""
+    """One item per object: how many slots its arrays have, and how many of them aren't null."""
 
     slots: Numbers
     used: Numbers
@@ -73,8 +73,8 @@ def words_of(snapshot: Snapshot, number: int) -> str:
 def numbers_in(snapshot: Snapshot, number: int, dump: DumpReader) -> Iterator[int | float]:
     """The elements of an array of numbers, in order; nothing for another object.
 
-    Booleans are 0 and 1, characters units of UTF-16. What the archive doesn't have is read from the dump, a part after
-    the other. Raises :class:`BadRequestError` if the dump has it no more, and :class:`CancelledError`.
+    Booleans are 0 and 1, characters units of UTF-16. What the archive lacks is read from the dump in parts. Raises
+    :class:`BadRequestError` if the dump no longer has it, and :class:`CancelledError`.
     """
     known = known_contents(snapshot)
     return iter(()) if known is None else known.numbers_in(snapshot, number, dump)
@@ -83,7 +83,7 @@ def numbers_in(snapshot: Snapshot, number: int, dump: DumpReader) -> Iterator[in
 def whole_contents(snapshot: Snapshot, number: int) -> bytes:
     """The elements of an array of numbers, big-endian, or the text of a string or an array of characters in UTF-8.
 
-    Raises :class:`BadRequestError` for another object, and if the dump has it no more.
+    Raises :class:`BadRequestError` for another object, and if the dump no longer has it.
     """
     known = known_contents(snapshot)
     if known is None:

@@ -35,7 +35,7 @@ def places_of_types(snapshot: Snapshot) -> dict[int, Definition]:
 def frames_of_types(snapshot: Snapshot) -> dict[int, int]:
     """The frame of a type's definition: that of its class object, else the one that all its objects have alike.
 
-    Of functions each is defined somewhere else, so that their type has no place.
+    Each function is defined elsewhere, so their type has no place.
     """
     places, classes = snapshot.objects.places, snapshot.types.object
     if not len(places):

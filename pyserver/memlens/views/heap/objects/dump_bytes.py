@@ -1,4 +1,4 @@
-"""What is in the dump itself and not in its archive: pixels, and long arrays. It must be the file that was read."""
+"""What the dump has and its archive lacks: pixels and long arrays. The file must be the one that was read."""
 
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -19,7 +19,7 @@ Range = tuple[int, int]
 
 
 class NotReadError(Exception):
-    """It can't be read or shown; the text says why."""
+    """The dump can't be read or shown; the text says why."""
 
     def __init__(self, said: Text) -> None:
         super().__init__(said.text)
@@ -29,8 +29,8 @@ class NotReadError(Exception):
 class DumpReader:
     """Reads spans of the unpacked dump, which is opened for the first of them.
 
-    Of a compressed one nothing is kept: it is unpacked on to each span, and from its beginning again for one that
-    lies before the last. So they are best asked for in the order of the file.
+    A compressed dump is unpacked up to each span, and from its beginning again for a span before the last one. Ask for
+    spans in the order of the file.
     """
 
     def __init__(self, snapshot: Snapshot) -> None:

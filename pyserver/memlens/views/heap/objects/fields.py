@@ -1,4 +1,4 @@
-"""What single objects refer to and what values they have, by the names of their fields, for those who follow fields."""
+"""References and values of single objects by the names of their fields, for code that follows fields."""
 
 import struct
 from collections.abc import Iterator

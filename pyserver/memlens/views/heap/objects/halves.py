@@ -11,7 +11,7 @@ _MOST_ALONE = 1_000_000
 
 
 def in_halves(count: int, work: Callable[[int, int], T]) -> list[T]:
-    """What ``work`` returned of items from its first argument up to its second: of all ``count``, or of each half."""
+    """The results of ``work(first, end)``: one for all ``count`` items, or one for each half."""
     if count <= _MOST_ALONE:
         return [work(0, count)]
     with ThreadPoolExecutor(1) as other:

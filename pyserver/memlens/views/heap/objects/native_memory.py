@@ -66,7 +66,7 @@ def native_of_nodes(snapshot: Snapshot) -> tuple[Numbers, Numbers]:
 
 
 def native_columns(snapshot: Snapshot) -> tuple[Numbers, Numbers]:
-    """The same with an item for each object. What is 0 takes no memory until it is written to."""
+    """The same, one item per object. Zeros take no memory until they are written to."""
     owned, count = snapshot.objects.owned, len(snapshot.objects.type)
     own, retained = np.zeros(count, np.uint64), np.zeros(count, np.uint64)
     own[owned["object"]], retained[owned["object"]] = owned["native"], owned["retained"]

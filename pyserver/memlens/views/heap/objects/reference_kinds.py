@@ -26,7 +26,7 @@ def string_types(snapshot: Snapshot) -> frozenset[str]:
 
 
 def kinds_where(snapshot: Snapshot, test: Callable[[ReferenceKind], object]) -> Mask:
-    """An item for each number of a byte: whether references of that kind pass a test."""
+    """One item per byte value: whether references of that kind pass a test."""
     found = np.zeros(256, np.bool_)
     for number, kind in enumerate(snapshot.graph_names.reference_kinds):
         found[number] = bool(test(kind))
@@ -40,7 +40,7 @@ def named_kind(name: str) -> tuple[str, str | None]:
 
 
 def internal_name(name: str) -> str:
-    """How an engine's own reference is called where it isn't to be taken for a property."""
+    """The name of an engine's own reference, marked so that it isn't taken for a property."""
     return f"{name} (internal)" if name else name
 
 

@@ -20,9 +20,9 @@ class RootRow(Struct, frozen=True):
 
 
 def roots_of(snapshot: Snapshot, number: int) -> tuple[list[RootRow], int]:
-    """What makes an object a root, each once, and how much that is: a thread is that first, whatever else holds it.
+    """What makes an object a root, each once and threads first, and how many there are.
 
-    Of what there is more than ``MOST_LISTED`` of, the rest is counted and may contain the same several times.
+    Beyond ``MOST_LISTED`` the rest is only counted, and may contain duplicates.
     """
     rows, kinds = snapshot.objects.roots, snapshot.graph_names.root_kinds
     # NumPy would go through the table of as many rows as there are roots several times as long as through a column

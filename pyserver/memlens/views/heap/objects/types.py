@@ -210,7 +210,7 @@ def instances(
 
 
 def instances_of(snapshot: Snapshot, number: int) -> Numbers:
-    """The numbers of a type's instances, that first which retains most. Raises :class:`BadRequestError`."""
+    """The numbers of a type's instances, the one that retains most first. Raises :class:`BadRequestError`."""
     if not 0 <= number < graph_of(snapshot.info).types:
         raise BadRequestError(phrase("The heap dump has no type number {number}", number=number))
     stored = snapshot.types

@@ -28,7 +28,7 @@ class Unread(NamedTuple):
 
 @kept
 def unread(snapshot: Snapshot) -> Unread:
-    """All of them, made once; none where the dump doesn't say what functions read."""
+    """The dump's unread variables, worked out once; none if it doesn't say what functions read."""
     rows, stored, texts = snapshot.objects.unread, snapshot.references, len(snapshot.strings.end)
     if not len(rows):
         return Unread(rows, np.empty(0, np.int64), np.empty(0, np.int64))

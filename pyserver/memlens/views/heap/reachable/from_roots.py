@@ -1,4 +1,4 @@
-"""By which references objects are reached, and where that begins."""
+"""The references that make objects reachable, and the objects where that begins."""
 
 from collections.abc import Collection
 from functools import partial
@@ -22,7 +22,7 @@ from memlens.views.heap.objects.reference_kinds import kinds_where
 
 
 def followed(snapshot: Snapshot, through: Collection[Strength] = RETAINING) -> U8:
-    """An item for each number of a byte: 1 for strong references that retain, and for those of some strengths."""
+    """One item per byte value: 1 for strong references that retain, and for those of some strengths."""
 
     def make() -> U8:
         follows = kinds_where(
@@ -124,7 +124,7 @@ def is_entry(snapshot: Snapshot) -> U8:
 
 
 def distances_through(snapshot: Snapshot, through: Collection[Strength]) -> U32:
-    """The least number of references from a root to each object by strong ones and those of some strengths."""
+    """The least number of references from a root to each object, strong ones and those of some strengths."""
     follows, retaining, stored = followed(snapshot, through), followed(snapshot), snapshot.references
     if bool((follows == retaining).all()):
         return snapshot.objects.distance

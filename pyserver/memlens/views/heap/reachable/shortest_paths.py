@@ -56,7 +56,7 @@ class ShortestPaths(NamedTuple):
     last: U32
 
     def is_tree_of(self, snapshot: Snapshot) -> bool:
-        """Whether the columns are those of a tree of a snapshot's objects, on which all ways have an end."""
+        """Whether the columns are those of a tree of a snapshot's objects, in which every path ends."""
         objects, nodes, types = len(snapshot.objects.type), len(self.type), len(snapshot.types.name)
         lengths = {"begin": objects + 2, "member": objects, "total": objects, "group": objects}
         for name, column in self._asdict().items():
@@ -96,7 +96,7 @@ def shortest_paths(snapshot: Snapshot) -> ShortestPaths:
 
 
 def is_ready(snapshot: Snapshot) -> bool:
-    """Whether the tree is there in no time."""
+    """Whether the tree is known, or the dump is so small that it is made at once."""
     return graph_of(snapshot.info).objects < KEPT_FROM or shortest_paths.is_known(snapshot)
 
 
@@ -107,7 +107,7 @@ def prepare(snapshot: Snapshot) -> None:
 
 
 def take(snapshot: Snapshot) -> bool:
-    """Map the tree that was prepared, without verifying it once more. Whether it is ready then."""
+    """Map the tree that was prepared, without verifying it again, and return whether it is ready."""
     if not is_ready(snapshot) and SHORTEST_PATHS.is_current(snapshot.origin):
         found = _tree_in(snapshot, SHORTEST_PATHS.path(snapshot.archive))
         if found is not None:

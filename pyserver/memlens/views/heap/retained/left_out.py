@@ -109,7 +109,7 @@ class Without:
         return distance
 
     def are_out(self, sources: Numbers, rows: Numbers) -> Mask:
-        """Which of some references by number, each of one of ``sources``, are left out."""
+        """A mask over some references, by number, each of one of ``sources``: those that are left out."""
         out = np.empty(len(rows), np.uint8)
         self.left_out.are_out(sources.astype(np.uint32), rows.astype(np.uint64), out)
         return out.view(np.bool_)
