@@ -9,6 +9,7 @@ import random
 import re
 import struct
 import sys
+import time
 import unicodedata
 import zlib
 from pathlib import Path
@@ -27,6 +28,7 @@ from memlens.proof import forbidden
 from memlens.proof.forbidden import Search
 from memlens.proof.items import Keeps, ListingReader
 from memlens.proof.marks import MARKS, marked, marks_of
+from memlens.proof.profiles import ProfileReader
 from memlens.proof.readers import texts_of
 from memlens.proof.verify import verify
 
@@ -279,3 +281,20 @@ def test_which_texts_are_judged_leaves_out_none_that_has_a_mark() -> None:
     expected = {text: tuple(marks) for text in texts if (marks := marks_of(text))}
     assert marked(texts) == expected
     assert {mark for marks in expected.values() for mark in marks} == set(MARKS)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b" " * 1_000_000 + b"!\n", b"a" * 1_000_000 + b"!\n", b"{" + b'\\"' * 500_000, b'{"' + b'\\"' * 500_000 + b"\\",
+        b'{"key": "' + b"x" * 3_000_000 + b'", "other": "text"}', b"x" * (40 << 20),
+    ],
+    ids=["blanks", "word", "quotes", "escapes", "long text", "one line"],
+)  # fmt: skip
+def test_the_texts_of_a_profile_are_read_in_time_by_its_size(data: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "a.txt"
+    path.write_bytes(data)
+    started = time.process_time()
+    found = [item.value for item in ProfileReader(path, Keeps()).names()]
+    assert time.process_time() - started < 3
+    assert max(map(len, found), default=0) <= 17 << 20

@@ -11,12 +11,14 @@ from memlens.proof.items import MOST_TEXT_BYTES, Item, Keeps
 from memlens.proof.json_stream import unquoted
 from memlens.proof.stream import Stream
 
-_STRING = re.compile(rb'"((?:[^"\\]|\\.)*)"', re.DOTALL)
+_STRING = re.compile(rb'"((?:[^"\\]|\\.)*+)("|\\?\Z)', re.DOTALL)
+"""A text, or the beginning of one that ends later."""
 _TEXT_OPCODE = re.compile(rb"X(..\0\0)|\x8c(.)", re.DOTALL)
-_FIGURE = re.compile(rb"\s*(?:[\w#-]*[:=]? ?[\d.,:@ -]*)")
+_FIGURE = re.compile(rb"\s*+[\w#-]*+[:=]?+ ?+[\d.,:@ -]*+")
 """A line of text without a name."""
 
 _PIECE_BYTES = 1 << 20
+_LONGEST_LINE_BYTES = 1 << 24
 
 
 class ProfileReader:
@@ -47,6 +49,8 @@ def _of_json(stream: Stream) -> Iterator[tuple[str, int]]:
     while data := stream.peek(_PIECE_BYTES):
         at = 0
         for found in _STRING.finditer(data):
+            if found[2] != b'"':
+                break
             at = found.end()
             yield unquoted(found[1]), stream.offset + found.start()
         stream.read(at or len(data))
@@ -85,5 +89,8 @@ def _of_lines(stream: Stream) -> Iterator[tuple[str, int]]:
             if not _FIGURE.fullmatch(line):
                 yield line.decode("utf-8", "replace").strip(), at
             at += len(line) + 1
+        if len(rest) > _LONGEST_LINE_BYTES:
+            yield rest.decode("utf-8", "replace"), at
+            at, rest = at + len(rest), b""
     if rest:
         yield rest.decode("utf-8", "replace").strip(), at
