@@ -1,5 +1,6 @@
 """From objects and types of heap dumps to local lines, by the editor's requests."""
 
+import time
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,8 @@ from tests.python.server_harness import open_view
 from memlens.packs.dotnet.tests import gcdump_files
 from memlens.packs.python.tests import test_python_heap
 from memlens.packs.ruby.tests import ruby_files
+from memlens.sources.declarations import declarations
+from memlens.sources.functions import Functions
 from memlens.sources.type_finder import below, searched_for
 
 pytest_plugins = ("tests.python.server_fixtures",)
@@ -142,3 +145,29 @@ def test_the_file_that_is_searched_for_is_named(kind: str, name: str, expected: 
 def test_the_searched_folders_are_named() -> None:
     assert str(below([])) == "(no folder is open)"
     assert str(below([Path(f"/{each}") for each in "abcd"])) == "below /a, /b, /c or others"
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        '\\"',
+        "\\'",
+        '"\\',
+        "'\\",
+        "/* ",
+        '"""',
+        '""" ',
+        "class A {",
+        "package a\n",
+        "namespace a {\n",
+        "{",
+        "(",
+        "}",
+    ],
+)
+def test_any_text_is_searched_for_declarations_in_time_by_its_size(part: str) -> None:
+    text = part * (200_000 // len(part))
+    started = time.process_time()
+    declarations(text)
+    Functions.of(f"(\n{text}")
+    assert time.process_time() - started < 4

@@ -17,7 +17,9 @@ _MOST_TEXT_BYTES = 64 << 20
 _SOME_STRINGS = re.compile(rb'(?:[ \t\r\n,]*+"(?:[^"\\]++|\\.)*+")++', re.DOTALL)
 _MOST_SPACE = 1 << 16
 """The longest white space after the last string of an array."""
-_STRING = re.compile(rb'"((?:[^"\\]|\\.)*)"', re.DOTALL)
+_STRING = re.compile(rb'"((?:[^"\\]|\\.)*+)"', re.DOTALL)
+_BEGUN = re.compile(rb'"((?:[^"\\]|\\.)*+)("|\\?\Z)', re.DOTALL)
+"""A string, or the beginning of one that ends later."""
 _SPACES = b" \t\r\n"
 
 
@@ -158,8 +160,8 @@ def _strings(stream: Stream) -> Iterator[tuple[re.Match[bytes], int]]:
     while True:
         data = stream.peek(wanted)
         at = 0
-        for found in _STRING.finditer(data):
-            if data[at : found.start()].strip(b" \t\r\n,"):
+        for found in _BEGUN.finditer(data):
+            if found[2] != b'"' or data[at : found.start()].strip(b" \t\r\n,"):
                 break
             at = found.end()
             yield found, stream.offset

@@ -15,8 +15,14 @@ from memlens.regular_files import opened
 
 TEXT_LIMIT = 4 << 20
 """Characters; longer files are skipped."""
+_MOST_DEPTH = 32
+"""Types within types and packages within packages, beyond which they count as parts of the outer one."""
+_LONGEST_PACKAGE = 1_000
 
-_SKIPPED = r'"""[\s\S]*?"""|"(?:[^"\\\n]|\\.)*"|\'(?:[^\'\\\n]|\\.)+\'|//[^\n]*|/\*[\s\S]*?\*/'
+# a backslash outside of a text hides a quote, and a comment may have no end: each character is looked at once
+_SKIPPED = (
+    r'\\[\s\S]|"""[\s\S]*?"""|"(?:[^"\\\n]|\\.)*+"|\'(?:[^\'\\\n]|\\.)++\'|//[^\n]*|/\*[\s\S]*?(?:\*/|\Z)'
+)
 _PACKAGE = r"^[ \t]*(?:package|namespace)[ \t]+(?P<package>[\w.]+)[ \t]*(?P<ends>[;{]?)"
 _TYPE = r"(?<![.\w])(?:class|interface|enum|record|object|trait|struct)[ \t]+(?:class[ \t]+|struct[ \t]+)?(?P<name>\w+)"
 _OTHERS = r"(?<![.\w])(?P<member>fun|def|val|var|delegate)\b"
@@ -111,15 +117,13 @@ def declarations(text: str) -> list[Declaration]:
         counted = token.start()
         if token["package"] is not None:
             before = package
-            package = (
-                f"{package}.{token['package']}" if package and token["ends"] != ";" else token["package"]
-            )
+            package = _package_in(package, token)
             if token["ends"] == "{":
                 packages.append((len(around), before))
                 around.append(inside)
         elif token["name"] is not None:
             # inside round brackets "record" is the name of a parameter, not a declaration
-            if not depth_round:
+            if not depth_round and len(inside) < _MOST_DEPTH:
                 pending = (*inside, token["name"])
                 found.append(Declaration(TypeName(package, pending), line))
         elif token["member"] is not None:
@@ -137,6 +141,12 @@ def declarations(text: str) -> list[Declaration]:
         elif token["sign"] is not None:
             depth_round = max(0, depth_round + (1 if token["sign"] == "(" else -1))
     return found
+
+
+def _package_in(outer: str, token: re.Match[str]) -> str:
+    if not outer or token["ends"] == ";":
+        return token["package"]
+    return f"{outer}.{token['package']}" if len(outer) < _LONGEST_PACKAGE else outer
 
 
 def line_of(text: str, name: TypeName) -> int:

@@ -8,8 +8,8 @@ TEXT_LIMIT = 2 << 20
 """Characters; longer source is not parsed."""
 
 _OPENING = re.compile(r"(?P<indent>[ \t]*)(?:async[ \t]+def|def|class)[ \t]+(?P<name>\w+)")
-# Short strings and comments, in which brackets don't count.
-_TEXT = re.compile(r"""'(?:[^'\\\n]|\\.)*'|"(?:[^"\\\n]|\\.)*"|#.*""")
+# Short strings and comments, in which brackets don't count; a backslash outside of one hides a quote.
+_TEXT = re.compile(r"""\\.|'(?:[^'\\\n]|\\.)*+'|"(?:[^"\\\n]|\\.)*+"|#.*""")
 _TRIPLE = re.compile(r"'''|\"\"\"")
 
 
