@@ -53,14 +53,14 @@ class Cost:
     printed_bytes: int
 
 
-LEAST = Cost(10.0, 400_000_000, 40_000_000, 5_000_000)
+LEAST = Cost(10.0, 400_000_000, 10_000_000, 5_000_000)
 """What a command may take whatever the size of its file."""
-PER_BYTE = Cost(5e-7, 32, 25, 1)
+PER_BYTE = Cost(5e-7, 32, 36, 1)
 """What it may take besides for each byte that it reads, uncompressed; a comparison reads its file twice.
 
 A frame has some 20 bytes in the most compact formats (massif, a place of pprof), and in memory a Python object with its
 names. What a million frames in 17 MB take is a tenth below that. A reference has two bytes or more (.gcdump), and a row
-of SQL's tables with two indexes on disk.
+of SQL's tables with two indexes on disk, of 56 bytes with the columns of the archive.
 """
 
 FOLDED = Cost(0, 0, 0, 3_000_000)

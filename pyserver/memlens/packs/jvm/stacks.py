@@ -17,7 +17,7 @@ from memlens.packs.jvm.obfuscation import Mapping
 _KOTLIN = "Kt"
 """The ending of the class into which Kotlin compiles a file's functions: ``FooKt`` for ``Foo.kt``."""
 
-_MOST_SHARED = 1 << 18
+_MOST_SHARED = 1 << 16
 """Frames of threads beyond those of all traces of the file."""
 
 _SIGN = 0x8000_0000
