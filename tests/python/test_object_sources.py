@@ -163,6 +163,7 @@ def test_the_searched_folders_are_named() -> None:
         "{",
         "(",
         "}",
+        "{a}",
     ],
 )
 def test_any_text_is_searched_for_declarations_in_time_by_its_size(part: str) -> None:
@@ -170,4 +171,5 @@ def test_any_text_is_searched_for_declarations_in_time_by_its_size(part: str) ->
     started = time.process_time()
     declarations(text)
     Functions.of(f"(\n{text}")
+    Functions.of(f'f"{text}"')
     assert time.process_time() - started < 4

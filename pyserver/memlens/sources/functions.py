@@ -1,11 +1,14 @@
 """Where functions are in Python source: whether a snapshot's line can still be in the function that it names."""
 
 import ast
+import contextlib
 import re
 from typing import NamedTuple
 
 TEXT_LIMIT = 2 << 20
 """Characters; longer source is not parsed."""
+_MOST_BRACES = 10_000
+"""In source that is parsed: before 3.12, Python takes time by the square of the expressions in an f-string."""
 
 _OPENING = re.compile(r"(?P<indent>[ \t]*)(?:async[ \t]+def|def|class)[ \t]+(?P<name>\w+)")
 # Short strings and comments, in which brackets don't count; a backslash outside of one hides a quote.
@@ -39,10 +42,10 @@ class Functions:
         """Parse Python source; if it isn't valid, functions are found by indentation."""
         if len(text) > TEXT_LIMIT:
             return cls([], whole=False)
-        try:
-            return cls(_parsed(text), whole=True)
-        except (SyntaxError, ValueError, RecursionError, MemoryError):
-            return cls(_indented(text), whole=False)
+        if text.count("{") <= _MOST_BRACES:
+            with contextlib.suppress(SyntaxError, ValueError, RecursionError, MemoryError):
+                return cls(_parsed(text), whole=True)
+        return cls(_indented(text), whole=False)
 
     def elsewhere(self, function: str, line: int) -> list[int] | None:
         """The lines where ``function`` begins, if ``line`` isn't inside it; None if it may be.
