@@ -1,7 +1,8 @@
 """Writes what the docs and the view have from declarations: ``python -m memlens.cli.pages DOCS TERMS``.
 
-The lists of commands in ``command-line.md``, the names of files in ``formats.md``, the page ``filter.md``, and the
-TypeScript file of the terms that views offer. With ``--check`` it only says whether they are current.
+The lists of commands in ``command-line.md``, the names of files in ``formats.md``, the table of ``attribution.md``,
+the page ``filter.md``, and the TypeScript file of the terms that views offer. With ``--check`` it only says whether
+they are current.
 """
 
 import argparse
@@ -45,6 +46,18 @@ def name_lists() -> dict[str, str]:
     return {"file_names": "\n".join(wrap(text, 125, break_on_hyphens=False))}
 
 
+def attribution_rows() -> dict[str, str]:
+    """Return what ``attribution.md`` has between its marks: the rows that packs have about their formats."""
+    head = "| format | what a figure is attributed to | what the file doesn't know, and what is shown then | how sure |"
+    folder = Path(registry.__file__).parent
+    rows = [_text(folder / pack.name / "attribution.md").rstrip() for pack in registry.packs()]
+    return {"attribution": "\n".join((head, "|---|---|---|---|", *rows))}
+
+
+def _text(path: Path) -> str:
+    return path.read_text(encoding="utf-8")
+
+
 def with_lists(text: str, lists: Mapping[str, str]) -> str:
     """Return a page with its lists as they should be."""
     return _MADE.sub(lambda match: f"{match[1]}\n{lists[match[2]]}\n\n{match[3]}", text)
@@ -61,15 +74,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
     stale = 0
     for path, made in (
         *(
-            (docs / name, with_lists((docs / name).read_text(encoding="utf-8"), lists()))
-            for name, lists in (("command-line.md", command_lists), ("formats.md", name_lists))
+            (docs / name, with_lists(_text(docs / name), lists()))
+            for name, lists in (
+                ("command-line.md", command_lists),
+                ("formats.md", name_lists),
+                ("attribution.md", attribution_rows),
+            )
         ),
         (docs / "filter.md", page()),
         (options.terms, typescript()),
     ):
         if not options.check:
             path.write_text(made, encoding="utf-8", newline="\n")
-        elif not path.exists() or path.read_text(encoding="utf-8") != made:
+        elif not path.exists() or _text(path) != made:
             say(f"{path} is stale: run `npm run contract`", error=True)
             stale = 1
     return stale
