@@ -1,7 +1,6 @@
 """Where functions are in Python source: whether a snapshot's line can still be in the function that it names."""
 
 import ast
-import contextlib
 import re
 from typing import NamedTuple
 
@@ -42,10 +41,8 @@ class Functions:
         """Parse Python source; if it isn't valid, functions are found by indentation."""
         if len(text) > TEXT_LIMIT:
             return cls([], whole=False)
-        if text.count("{") <= _MOST_BRACES:
-            with contextlib.suppress(SyntaxError, ValueError, RecursionError, MemoryError):
-                return cls(_parsed(text), whole=True)
-        return cls(_indented(text), whole=False)
+        tree = syntax_of(text)
+        return cls(_indented(text), whole=False) if tree is None else cls(_scopes(tree), whole=True)
 
     def elsewhere(self, function: str, line: int) -> list[int] | None:
         """The lines where ``function`` begins, if ``line`` isn't inside it; None if it may be.
@@ -73,9 +70,19 @@ class Functions:
         return named[0].line if len(named) == 1 else 0
 
 
-def _parsed(text: str) -> list[Scope]:
+def syntax_of(text: str) -> ast.Module | None:
+    """The syntax of Python source; None if it isn't valid, or would take too long to parse."""
+    if len(text) > TEXT_LIMIT or text.count("{") > _MOST_BRACES:
+        return None
+    try:
+        return ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+
+
+def _scopes(tree: ast.Module) -> list[Scope]:
     found: list[Scope] = []
-    waiting: list[tuple[ast.AST, tuple[str, ...]]] = [(ast.parse(text), ())]
+    waiting: list[tuple[ast.AST, tuple[str, ...]]] = [(tree, ())]
     while waiting:
         node, around = waiting.pop()
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):

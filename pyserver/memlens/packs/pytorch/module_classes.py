@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from memlens.model.inferred import ModuleClasses, Place
 from memlens.sources.declarations import text_of
-from memlens.sources.functions import TEXT_LIMIT
+from memlens.sources.functions import syntax_of
 
 _MOST_FILES = 500
 _FORWARD = "forward"
@@ -95,13 +95,8 @@ def _around(classes: list[_Class], line: int) -> _Class | None:
 
 
 def _classes(text: str) -> list[_Class]:
-    if not text or len(text) > TEXT_LIMIT:
-        return []
-    try:
-        tree = ast.parse(text)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return []
-    return [_class(node) for node in ast.walk(tree) if isinstance(node, ast.ClassDef)]
+    tree = syntax_of(text)
+    return [] if tree is None else [_class(node) for node in ast.walk(tree) if isinstance(node, ast.ClassDef)]
 
 
 def _class(node: ast.ClassDef) -> _Class:
