@@ -1,6 +1,10 @@
 import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
 import { it } from 'node:test';
-import { isMemoryViz } from '../../extension/src/commands/pages';
+import { headOf, isMemoryViz } from '../../extension/src/commands/pages';
 import { inOrder, kindOf, whenOf } from '../../extension/src/commands/siblings';
 
 it('files beside one are offered with the nearest earlier one first', () => {
@@ -44,4 +48,16 @@ it('a page of memory_viz is recognised by its beginning', () => {
   assert.ok(isMemoryViz(page(own)));
   assert.ok(!isMemoryViz(page('import {a} from "https://cdn.example/other.js"')));
   assert.ok(!isMemoryViz(`about ${own}`));
+});
+
+it('a pipe that is named as a page is not waited for', { skip: process.platform === 'win32' }, async () => {
+  const folder = mkdtempSync(path.join(os.tmpdir(), 'memlens-page-'));
+  try {
+    const pipe = path.join(folder, 'a.html');
+    execFileSync('mkfifo', [pipe]);
+    const late = new Promise<string>((resolve) => setTimeout(() => resolve('waited'), 5_000).unref());
+    assert.equal(await Promise.race([headOf(pipe), late]), '');
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
 });

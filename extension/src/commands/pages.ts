@@ -1,3 +1,4 @@
+import { constants } from 'node:fs';
 import { open } from 'node:fs/promises';
 import * as vscode from 'vscode';
 import { Disposable } from '../base/disposable';
@@ -5,6 +6,8 @@ import { showInformation } from '../base/window';
 import type { SnapshotEditorProvider } from '../editor/provider';
 
 const HEAD_BYTES = 4096;
+/** Windows has no such flag. */
+const NONBLOCK = constants.O_NONBLOCK as number | undefined;
 
 /** Whether the active tab has a page as text: then it may be a snapshot, and nothing else needs the server yet. */
 export function isPageActive(): boolean {
@@ -53,9 +56,10 @@ function pageOf(tab: vscode.Tab | undefined): vscode.Uri | undefined {
   return input.uri.scheme === 'file' && /\.html?$/i.test(input.uri.path) ? input.uri : undefined;
 }
 
-async function headOf(path: string): Promise<string> {
+/** The beginning of a page. A pipe of that name, for whose other end a thread of all files would wait, has none. */
+export async function headOf(path: string): Promise<string> {
   try {
-    const file = await open(path);
+    const file = await open(path, constants.O_RDONLY | (NONBLOCK ?? 0));
     try {
       const { buffer, bytesRead } = await file.read(Buffer.alloc(HEAD_BYTES), 0, HEAD_BYTES, 0);
       return buffer.toString('latin1', 0, bytesRead);
