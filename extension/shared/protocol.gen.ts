@@ -7,6 +7,13 @@ export interface AddBookmarkParams {
   note: string;
 }
 
+/** What is computed again: so many of the allocations that were to be, in so many layers. */
+export interface Again {
+  allocations: number;
+  of_allocations: number;
+  layers: number;
+}
+
 /**
  * How the second run is placed on the first one's axis.
  *
@@ -257,6 +264,14 @@ export interface CellResult {
 export interface ChangedLine {
   message: string;
   lines: number[];
+}
+
+/** Filters, by what is changed of the allocations that any of them matches. */
+export interface Changes {
+  without: string[];
+  halve: string[];
+  free_at_once: string[];
+  recompute: string[];
 }
 
 /** A class: `type` is the number of the type of its objects, None where the dump has no type of it. */
@@ -606,6 +621,12 @@ export interface ComponentAnswer {
   retained_objects: number;
   retained_bytes: number;
   findings: SnapshotFinding[];
+}
+
+/** The most live bytes in columns of equally many events of the trace, as recorded and with the changes. */
+export interface Curves {
+  recorded: number[];
+  changed: number[];
 }
 
 /**
@@ -2028,6 +2049,12 @@ export interface KnownDocumentsResult {
   known: boolean[];
 }
 
+/** A line's live bytes at a peak. */
+export interface Largest {
+  name: Text;
+  bytes: number;
+}
+
 /**
  * The smallest set of references to cut so that objects are freed. If there are several, the one nearest to them.
  *
@@ -2972,9 +2999,10 @@ export interface RootRow {
 /** What a replay came to, or the trace itself. */
 export interface Run {
   settings: string;
-  without: string[];
+  changes: Changes;
   peak_allocated_bytes: number;
   peak_reserved_bytes: number;
+  largest: Largest[];
   out_of_memory: Failure | null;
 }
 
@@ -3635,22 +3663,27 @@ export interface WhatIf {
   device: number;
   calibration: Calibration;
   capacity_bytes: number | null;
+  reserved_before_bytes: number;
   laid_out_anew: boolean;
+  again: Again | null;
+  curves: Curves | null;
   rows: Run[];
 }
 
-/** What replays came to; `exactness` and `conclusion` are sentences, the latter None without a replay. */
+/** What replays came to, in sentences; all but `exactness` None where there is nothing to say. */
 export interface WhatIfAnswer {
   found: WhatIf;
   exactness: Text;
   conclusion: Text | null;
+  largest: Text | null;
+  again: Text | null;
 }
 
-/** A device's trace, replayed without what any filter of `without` matches, and with settings that may help. */
+/** A device's trace, replayed with changes of what filters match, and with settings that may help. */
 export interface WhatIfParams {
   snapshot: string;
   device: number;
-  without: string[];
+  changes: Changes;
 }
 
 /** What only the references that are left out keep alive, and the objects among what is left out. */

@@ -131,7 +131,7 @@ test('reserved memory is drawn, and its figures at a moment add up', async () =>
   assert.ok(!shown().some(({ name }) => name === 'Matches the filter'));
 });
 
-test('without a line it would have fitted, and each that is left out can be switched on and off', async () => {
+test('without a line or with half of it it would have fitted, and each change can be switched on and off', async () => {
   const file = 'tight.pickle';
   writeFileSync(path.join(folder, file), tooTight());
   const tight = await Page.open(server, path.join(folder, file));
@@ -155,6 +155,21 @@ test('without a line it would have fitted, and each that is left out can be swit
   assert.equal(conclusion(), 'Memory would have run out with each of these settings.');
   await tight.click('.what-if-terms input');
   assert.match(conclusion(), /would have fitted/);
-  await tight.click('.what-if button', 'Show the Timeline Without Them');
+  // 20 instead of 40 MiB, with 40 of the other line and the 40 that were asked for in vain
+  await tight.choose('.what-if-terms select', 'halve');
+  assert.equal(
+    conclusion(),
+    'With these allocations halved it would have fitted, with 100 MiB reserved at the peak.',
+  );
+  assert.match(
+    tight.text('.what-if-curve figcaption'),
+    /at most 60 MiB with the changes .*, 80 MiB as recorded/,
+  );
+  await tight.choose('.what-if-terms select', 'free_at_once');
+  assert.match(conclusion(), /^With these allocations freed at once it would have fitted, with 80 MiB/);
+  await tight.choose('.what-if-terms select', 'recompute');
+  assert.match(conclusion(), /doesn’t show when the backward pass/);
+  await tight.choose('.what-if-terms select', 'without');
+  await tight.click('.what-if button', 'Show the Timeline Without What Is Left Out');
   assert.match(tight.text('.status-text'), /Peak 40 MiB .*without it: peak 80 MiB/);
 });

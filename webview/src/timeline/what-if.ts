@@ -1,45 +1,71 @@
-// What a trace is replayed without: chosen anywhere in its view, switched on and off in the pane.
+// What is changed when a trace is replayed: chosen anywhere in its view, switched on and off in the pane.
 
 import { signal } from '@preact/signals';
+import type { Changes } from '../../../extension/shared/protocol.gen';
+import { t } from '../base/l10n';
+import type { ChoiceOption } from '../widgets/choice';
 
-export interface LeftOut {
+export type ChangeKind = keyof Changes;
+
+/** The kinds of changes, as the pane lists them. */
+export const changeKinds = (): readonly ChoiceOption<ChangeKind>[] => [
+  { value: 'without', text: t('Left out') },
+  { value: 'halve', text: t('Half the bytes'), title: t('As bfloat16 instead of float32') },
+  { value: 'free_at_once', text: t('Freed at once'), title: t('Freed before the next event') },
+  {
+    value: 'recompute',
+    text: t('Computed again'),
+    title: t('Activation checkpointing: freed when its layer has run, and there again for its backward pass'),
+  },
+];
+
+export interface Change {
+  readonly kind: ChangeKind;
   /** The filter of its allocations. */
   readonly term: string;
   readonly name: string;
-  /** Whether it is left out now. */
+  /** Whether the trace is replayed with it now. */
   readonly on: boolean;
 }
 
 export class WhatIf {
-  private readonly list = signal<readonly LeftOut[]>([]);
+  private readonly list = signal<readonly Change[]>([]);
 
-  /** `changed`: a replay without others is to be shown. */
+  /** `changed`: a replay with others is to be shown. */
   constructor(private readonly changed: () => void) {}
 
-  get leftOut(): readonly LeftOut[] {
+  get changes(): readonly Change[] {
     return this.list.value;
   }
 
-  /** The filters of what is left out now. */
-  get terms(): readonly string[] {
-    return this.leftOut.flatMap(({ term, on }) => (on ? [term] : []));
+  /** The filters of what is changed now. */
+  get filters(): Changes {
+    const of = (kind: ChangeKind): string[] =>
+      this.changes.flatMap((each) => (each.on && each.kind === kind ? [each.term] : []));
+    return {
+      without: of('without'),
+      halve: of('halve'),
+      free_at_once: of('free_at_once'),
+      recompute: of('recompute'),
+    };
   }
 
   add(term: string, name: string): void {
-    const others = this.leftOut.filter((each) => each.term !== term);
-    this.set([...others, { term, name, on: true }]);
+    const others = this.changes.filter((each) => each.term !== term);
+    this.set([...others, { kind: 'without', term, name, on: true }]);
   }
 
-  turn(term: string, on: boolean): void {
-    this.set(this.leftOut.map((each) => (each.term === term ? { ...each, on } : each)));
+  /** Changes one of them otherwise. */
+  update(term: string, other: Partial<Pick<Change, 'kind' | 'on'>>): void {
+    this.set(this.changes.map((each) => (each.term === term ? { ...each, ...other } : each)));
   }
 
   remove(term: string): void {
-    this.set(this.leftOut.filter((each) => each.term !== term));
+    this.set(this.changes.filter((each) => each.term !== term));
   }
 
-  private set(leftOut: readonly LeftOut[]): void {
-    this.list.value = leftOut;
+  private set(changes: readonly Change[]): void {
+    this.list.value = changes;
     this.changed();
   }
 }

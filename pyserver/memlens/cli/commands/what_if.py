@@ -1,4 +1,4 @@
-"""Replay a trace with other settings of its allocator, or without some allocations.
+"""Replay a trace with other settings of its allocator, or with some allocations changed.
 
 It prints what would have been live and reserved at the peak, and whether memory would have run out. What is printed is
 only as good as the replay with the recorded settings, whose exactness stands first. See
@@ -13,8 +13,8 @@ from memlens.cli.columns import Row, say_paragraph, say_tables
 from memlens.cli.options import add_device, add_file, add_json, add_libraries
 from memlens.cli.output import json_line
 from memlens.units import format_bytes
-from memlens.views.trace.what_if import Run, WhatIf, what_if
-from memlens.views.trace.what_if_words import conclusion, exactness
+from memlens.views.trace.what_if import Changes, Run, WhatIf, what_if
+from memlens.views.trace.what_if_words import computed_again, conclusion, exactness, largest
 
 EXAMPLES = ("memlens what-if samples/train.pickle",)
 
@@ -43,6 +43,27 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
         metavar="TERM",
         help="leave out the allocations that match this filter; may be repeated",
     )
+    command.add_argument(
+        "--halve",
+        action="append",
+        default=[],
+        metavar="TERM",
+        help="give these half as many bytes, as if they were bfloat16 instead of float32",
+    )
+    command.add_argument(
+        "--free-at-once",
+        action="append",
+        default=[],
+        metavar="TERM",
+        help="free these before the next event",
+    )
+    command.add_argument(
+        "--recompute",
+        action="append",
+        default=[],
+        metavar="TERM",
+        help="free what these hold for the backward pass, and compute it again there (activation checkpointing)",
+    )
     add_json(command)
     add_libraries(command)
 
@@ -65,7 +86,12 @@ def run(options: argparse.Namespace) -> int:
             snapshot,
             options.device,
             settings=options.set,
-            without=options.without,
+            changes=Changes(
+                without=options.without,
+                halve=options.halve,
+                free_at_once=options.free_at_once,
+                recompute=options.recompute,
+            ),
             capacity_bytes=options.capacity,
         ),
     )
@@ -92,6 +118,9 @@ def _print(found: WhatIf) -> None:
         )
     if (said := conclusion(found)) is not None:
         say_paragraph(str(said))
+    for more in (largest(found), computed_again(found)):
+        if more is not None:
+            say_paragraph(str(more))
     table = [Row(("allocated", "reserved"), "settings")]
     for row in found.rows:
         cells = [format_bytes(each) for each in (row.peak_allocated_bytes, row.peak_reserved_bytes)]
@@ -100,7 +129,17 @@ def _print(found: WhatIf) -> None:
 
 
 def _name(row: Run) -> str:
-    return f"{row.settings}, without {' and '.join(row.without)}" if row.without else row.settings
+    changes = [
+        f"{said} {' and '.join(terms)}"
+        for said, terms in (
+            ("without", row.changes.without),
+            ("half", row.changes.halve),
+            ("freed at once", row.changes.free_at_once),
+            ("computed again", row.changes.recompute),
+        )
+        if terms
+    ]
+    return ", ".join((row.settings, *changes))
 
 
 def _outcome(row: Run) -> str:

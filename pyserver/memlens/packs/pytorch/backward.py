@@ -10,7 +10,8 @@ from memlens.store.trace.device import Device
 from memlens.texts import Text, phrase
 from memlens.views.selection.through import stacks_through
 
-_ENGINE = "torch::autograd::Engine::evaluate_function"
+ENGINE = "torch::autograd::Engine::evaluate_function"
+"""What runs each node of the backward pass."""
 
 
 def left_by_backward(snapshot: Snapshot, device: Device, operator: str) -> tuple[Mask, Text]:
@@ -28,7 +29,7 @@ def _left(snapshot: Snapshot, device: Device) -> Mask:
 
     def find() -> Mask:
         whole = device.whole
-        engine = stacks_through(snapshot, snapshot.frames.in_function(lambda name: name.startswith(_ENGINE)))
+        engine = stacks_through(snapshot, snapshot.frames.in_function(lambda name: name.startswith(ENGINE)))
         label = snapshot.stacks.label
         has_python = np.zeros(len(label), bool)
         known = label != NEVER

@@ -4,39 +4,27 @@ The allocator itself is ``kernels/replay.pyx``. A replay is only believed where 
 reproduces the trace (:meth:`Trace.calibrate`).
 """
 
-from typing import NamedTuple
-
 import numpy as np
 from msgspec.structs import replace
 
-from memlens.arrays import I32, I64, U8, U32, U64, Mask
-from memlens.kernels.trace.timeline import BEFORE_TRACE
+from memlens.arrays import I64, Mask
+from memlens.errors import BadRequestError
 from memlens.model.timeline import ACTIONS
 from memlens.packs.pytorch.kernels.replay import Replay
-from memlens.packs.pytorch.ooms import device_free, driver_bytes, shared_pools
+from memlens.packs.pytorch.ooms import device_free, driver_bytes
+from memlens.packs.pytorch.recomputed import NONE, engine_stacks, layers_of
 from memlens.packs.pytorch.replay_layout import layout
+from memlens.packs.pytorch.replay_requests import ALLOC, Requests, changed_requests, recorded_requests
 from memlens.packs.pytorch.replay_settings import POWERS, Settings, parse, recorded_settings
 from memlens.store.snapshot import Snapshot
 from memlens.store.trace.device import Device
 from memlens.texts import Text, phrase
 from memlens.units import format_bytes
-from memlens.views.selection.columns import NEVER
-from memlens.views.trace.allocator.blocks import (
-    SMALL_MOST_BYTES,
-    block_sizes,
-    rounded_up,
-)
-from memlens.views.trace.allocator.segments import (
-    reserved_at,
-    reserved_steps,
-    segments_of,
-    span_of_allocations,
-)
-from memlens.views.trace.what_if import Calibration, Failure
+from memlens.views.trace.allocator.blocks import SMALL_MOST_BYTES, block_sizes, rounded_up
+from memlens.views.trace.allocator.segments import reserved_at, reserved_steps, segments_of
+from memlens.views.trace.what_if import Again, Calibration, ChangedRows, Failure, Outcome
 
-ALLOC, FREE_REQUESTED, FREE_COMPLETED, OOM = (
-    ACTIONS.index(name) for name in ("alloc", "free_requested", "free_completed", "oom")
-)
+OOM = ACTIONS.index("oom")
 SEGMENT_ALLOC, SEGMENT_FREE, SEGMENT_MAP, SEGMENT_UNMAP = (
     ACTIONS.index(name) for name in ("segment_alloc", "segment_free", "segment_map", "segment_unmap")
 )
@@ -56,23 +44,6 @@ _CLOSE = 0.01
 """The share of the recorded peak that a replay may differ by and still be believed."""
 
 
-class _Requests(NamedTuple):
-    """A device's trace as the kernel takes it, with an item for each event."""
-
-    actions: U8
-    rows: U32
-    addresses: U64
-    sizes: I64
-    arenas: I32
-    implicit_events: U32
-    implicit_rows: U32
-    kinds_of_arenas: U8
-    before: U32
-    """Rows from before the first event, by address."""
-    of_rows: I32
-    """The arena of each allocation."""
-
-
 class Trace:
     """A device's trace, as :class:`memlens.views.trace.what_if.Replayed`."""
 
@@ -82,10 +53,11 @@ class Trace:
         self.candidates = [words for words in _CANDIDATES if not self._is_recorded(parse(words))]
         number = self.device.info.device
         self.spans = segments_of(snapshot, number)
-        self.recorded_peak_bytes = int(reserved_steps(snapshot, number)[1].max())
+        reserved = reserved_steps(snapshot, number)[1]
+        self.recorded_peak_bytes, self.reserved_before_bytes = int(reserved.max()), int(reserved[0])
         self.oom_events = np.flatnonzero(self.device.event_action == OOM)
         self.reason = self._impossible()
-        self.requests = self._requests() if self.reason is None else None
+        self.requests = recorded_requests(snapshot, self.device) if self.reason is None else None
 
     def _impossible(self) -> Text | None:
         device = self.device
@@ -103,57 +75,6 @@ class Trace:
             return phrase("it is of another allocator")
         return None
 
-    def _requests(self) -> _Requests:
-        device = self.device
-        span = span_of_allocations(self.snapshot, device.info.device)
-        pools = self.spans["pool"]
-        pool = np.where(span != NEVER, pools[np.minimum(span, len(pools) - 1)], 0).astype(np.int64)
-        owner = device.event_owner
-        rows = len(device.size)
-        # of a request: of a segment that is known, else of the event
-        known = owner < rows
-        event_pool = device.event_pool.astype(np.int64)
-        event_pool[known] = np.where(pool[owner[known]] != 0, pool[owner[known]], event_pool[known])
-        started = device.event_action == ALLOC
-        pool[owner[started & known]] = event_pool[started & known]
-        shared = shared_pools(self.snapshot)
-        event_pool[np.isin(event_pool, shared)] = 0
-        pool[np.isin(pool, shared)] = 0
-        events = event_pool << 16 | device.event_stream
-        of_rows = pool << 16 | device.stream
-        span_pools = pools.astype(np.int64)
-        span_pools[np.isin(span_pools, shared)] = 0
-        of_spans = span_pools << 16 | self.spans["stream"]
-        keys, places = np.unique(np.concatenate((events, of_rows, of_spans)), return_inverse=True)
-        kinds = np.zeros((2 * len(keys), 2), np.uint8)
-        kinds[1::2, 0] = 1
-        kinds[:, 1] = np.repeat(keys >> 16 == 0, 2)
-        large = (places * 2).astype(np.int32)
-        self._arenas_of_spans = large[len(events) + len(of_rows) :]
-        ends = device.end
-        ended = np.flatnonzero(ends != NEVER)
-        by_event = ends[ended].astype(np.int64) - 1
-        inside = (by_event >= 0) & (by_event < len(owner))
-        ended, by_event = ended[inside], by_event[inside]
-        by_itself = (device.event_action[by_event] == FREE_COMPLETED) & (owner[by_event] == ended)
-        # a free that was requested and never completed still waits at the end
-        by_itself |= (device.event_action[by_event] == FREE_REQUESTED) & (owner[by_event] == ended)
-        implicit = ended[~by_itself]
-        order = np.argsort(by_event[~by_itself], kind="stable")
-        before = np.flatnonzero((device.flags & BEFORE_TRACE != 0) | (device.start == 0))
-        return _Requests(
-            actions=np.ascontiguousarray(device.event_action),
-            rows=np.ascontiguousarray(owner),
-            addresses=np.ascontiguousarray(device.event_address),
-            sizes=np.zeros(0, np.int64),
-            arenas=large[: len(events)],
-            implicit_events=by_event[~by_itself][order].astype(np.uint32),
-            implicit_rows=implicit[order].astype(np.uint32),
-            kinds_of_arenas=np.ascontiguousarray(kinds),
-            before=before[np.argsort(device.address[before], kind="stable")].astype(np.uint32),
-            of_rows=large[len(events) : len(events) + len(of_rows)],
-        )
-
     # ---- runs ----------------------------------------------------------------------------------------------------
 
     def _is_recorded(self, settings: Settings) -> bool:
@@ -166,56 +87,73 @@ class Trace:
     def _settings(self, words: str) -> Settings:
         return self.recorded if words == self.recorded.words else parse(words)
 
-    def run(
-        self, settings: str, limit_bytes: int | None, without: U32
-    ) -> tuple[int, int, Failure | None] | None:
-        """Replay: the events that were served, the most bytes that were reserved, and the first failure."""
-        done = self._run(self._settings(settings), limit_bytes=limit_bytes or 0, without=without)
+    def changed(self, changes: ChangedRows) -> tuple[Requests, Again | None]:
+        """The trace with changes, and what is computed again, if that is asked for. Raises BadRequestError."""
+        requests = self.requests
+        assert requests is not None  # noqa: S101 - only a trace that was calibrated is changed
+        other = np.concatenate((changes.without, changes.free_at_once))
+        chosen = np.setdiff1d(changes.recompute, other).astype(np.uint32)
+        if not len(changes.recompute):
+            return changed_requests(requests, changes, NONE), None
+        if not engine_stacks(self.snapshot).any():
+            raise BadRequestError(
+                phrase(
+                    "The trace doesn't show when the backward pass needs its memory: it has none of its C++ frames"
+                ),
+                advice=phrase(
+                    "Record a step with its backward pass, and with C++ frames, as {call} does by default.",
+                    call="torch.cuda.memory._record_memory_history()",
+                ),
+            )
+        layers = layers_of(self.snapshot, self.device, chosen)
+        if not len(layers.rows):
+            raise BadRequestError(
+                phrase("None of the allocations to compute again is held until the backward pass"),
+                advice=phrase("Choose what a forward pass allocates and the backward pass frees."),
+            )
+        again = Again(
+            allocations=len(layers.rows), of_allocations=len(changes.recompute), layers=len(np.unique(layers.of_rows))
+        )  # fmt: skip
+        return changed_requests(requests, changes, layers), again
+
+    def run(self, settings: str, limit_bytes: int | None, requests: Requests) -> Outcome | None:
+        """Replay; None where what was live before the first event can't be laid out."""
+        done = self._run(self._settings(settings), requests, limit_bytes=limit_bytes or 0)
         if done is None:
             return None
         replay, events = done
-        failure = Failure(
-            event=replay.failed_event, asked_bytes=replay.failed_bytes, missing_bytes=replay.missing_bytes
-        )
-        return events, replay.peak_reserved_bytes, failure if replay.failed_event >= 0 else None
+        failure = None
+        if replay.failed_event >= 0:
+            failure = Failure(
+                event=int(requests.source[replay.failed_event]),
+                asked_bytes=replay.failed_bytes,
+                missing_bytes=replay.missing_bytes,
+            )
+        return Outcome(events, replay.peak_reserved_bytes, failure)
 
     def _run(
-        self,
-        settings: Settings,
-        *,
-        follows: bool = False,
-        limit_bytes: int = 0,
-        without: U32 | None = None,
+        self, settings: Settings, requests: Requests, *, follows: bool = False, limit_bytes: int = 0
     ) -> tuple[Replay, int] | None:
         """Replay; None where what was there before the first event contradicts itself.
 
         ``follows``: take the addresses of segments from the trace, and return those that it returned, to compare.
         """
-        requests = self.requests
-        if requests is None:
-            return None
-        device = self.device
-        rows = len(device.size)
+        rows = len(requests.row_sizes)
         divisions = np.zeros(POWERS, np.int64)
         divisions[: len(settings.divisions)] = settings.divisions
-        sizes_of_rows = rounded_up(device.size, divisions)
+        sizes_of_rows = rounded_up(requests.row_sizes, divisions)
         is_request = (requests.actions == ALLOC) & (requests.rows < rows)
-        sizes = np.maximum(device.event_size, 0)
+        sizes = requests.sizes.copy()
         sizes[is_request] = sizes_of_rows[requests.rows[is_request]]
         is_oom = requests.actions == OOM
         sizes[is_oom] = rounded_up(np.minimum(sizes[is_oom], _LARGEST_BYTES), divisions)
         arenas = requests.arenas + np.where((is_request | is_oom) & (sizes <= SMALL_MOST_BYTES), 1, 0).astype(
             np.int32
         )
-        skipped = np.zeros(len(requests.actions), np.uint8)
-        left_out = np.zeros(rows + 1, np.bool_)
-        if without is not None:
-            left_out[without] = True
-            skipped[left_out[np.minimum(requests.rows, rows)]] = 1
-        if follows:
-            skipped[is_oom] = 1
-        else:
-            skipped[self._retries(limit_bytes)] = 1
+        skipped = requests.skipped.copy()
+        skipped[
+            is_oom if follows else self._retries(limit_bytes)[requests.source] & (requests.rows >= rows)
+        ] = 1
         replay = Replay(
             requests.kinds_of_arenas,
             rows,
@@ -225,7 +163,7 @@ class Trace:
             collects_from=settings.garbage_collection_threshold,
             follows=follows,
         )
-        if not self._begin(replay, requests, settings, sizes_of_rows, left_out):
+        if not self._begin(replay, requests, settings, sizes_of_rows):
             return None
         replay.shrink()
         event = 0
@@ -237,44 +175,33 @@ class Trace:
             )  # fmt: skip
         return replay, event
 
-    def _begin(
-        self,
-        replay: Replay,
-        requests: _Requests,
-        settings: Settings,
-        sizes: I64,
-        left_out: Mask,
-    ) -> bool:
+    def _begin(self, replay: Replay, requests: Requests, settings: Settings, sizes: I64) -> bool:
         """Reserve what was there before the first event: as it was, or anew for settings that place it elsewhere."""
         before = requests.before
-        if not self._differs(settings):
+        if not self._differs(settings, requests):
             known = block_sizes(self.snapshot, self.device.info.device)[before]
-            blocks = layout(self.device, self.spans, self._arenas_of_spans, before, known)
+            blocks = layout(self.device, self.spans, requests.arenas_of_spans, before, known)
             if blocks is None:
                 return False
             replay.begin(*blocks)
-            replay.drop(before[left_out[before]])
+            replay.drop(before[requests.gone[before]])
             return True
-        for row in before[~left_out[before]].tolist():
+        for row in before[~requests.gone[before]].tolist():
             arena = int(requests.of_rows[row]) + (int(sizes[row]) <= SMALL_MOST_BYTES)
             if not replay.place_before(row, arena, int(sizes[row])):
                 return False
         return True
 
-    def _differs(self, settings: Settings) -> bool:
+    def _differs(self, settings: Settings, requests: Requests) -> bool:
         recorded = self.recorded
-        return (settings.expandable_segments, settings.divisions) != (
+        return requests.is_halved_before or (settings.expandable_segments, settings.divisions) != (
             recorded.expandable_segments,
             recorded.divisions,
         )
 
-    def is_laid_out_anew(self, settings: str) -> bool:
-        """Whether settings change how what was live before the first event is laid out."""
-        return (
-            self.requests is not None
-            and bool(len(self.requests.before))
-            and self._differs(self._settings(settings))
-        )
+    def is_laid_out_anew(self, settings: str, requests: Requests) -> bool:
+        """Whether what was live before the first event is laid out otherwise."""
+        return bool(len(requests.before)) and self._differs(self._settings(settings), requests)
 
     def _retries(self, limit_bytes: int) -> Mask:
         """The events by which segments were returned because a request got no memory at first.
@@ -305,7 +232,7 @@ class Trace:
 
     def calibrate(self) -> Calibration:
         """Replay with the recorded settings, and compare."""
-        done = self._run(self.recorded, follows=True)
+        done = None if self.requests is None else self._run(self.recorded, self.requests, follows=True)
         if done is None:
             reason = self.reason or phrase("what was there before its first event contradicts itself")
             return Calibration(
@@ -340,10 +267,10 @@ class Trace:
             return None
         found = self._failure(int(self.oom_events[0]))
         limit = self.limit_bytes()
-        if limit is None or not self.recorded.expandable_segments:
+        if limit is None or not self.recorded.expandable_segments or self.requests is None:
             return found
         # how many pages were missing depends on what was free before them
-        done = self._run(self.recorded, limit_bytes=limit)
+        done = self._run(self.recorded, self.requests, limit_bytes=limit)
         same = done is not None and done[0].failed_event == found.event
         return replace(found, missing_bytes=done[0].missing_bytes) if done is not None and same else found
 

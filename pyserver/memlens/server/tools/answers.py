@@ -38,7 +38,7 @@ from memlens.views.heap.paths.to_object import paths as paths_to
 from memlens.views.lines.stack import stack_frames, totals
 from memlens.views.trace.details import details
 from memlens.views.trace.steps.whole import steps_and_growth
-from memlens.views.trace.what_if import what_if
+from memlens.views.trace.what_if import Changes, what_if
 
 _MOST_VARIABLES = 5
 """Of a frame."""
@@ -145,7 +145,8 @@ async def steps(opened: OpenSnapshot, arguments: StepsArguments) -> Any:
     "memlens_what_if",
     "What Would Have Helped",
     "What other settings of the allocator, or fewer allocations, would have come to",
-    "Traces only: replays the allocator with other settings, without some allocations or on a smaller device. "
+    "Traces only: replays the allocator with other settings, on a smaller device, or with some allocations left out, "
+    "halved, freed at once or computed again. "
     "`calibration` says how exactly the replay reproduces the trace; with a `reason` nothing else is known. "
     "Each row has what was live and reserved at the peak, and the first request that fails; the first row is what "
     "was recorded.",
@@ -158,7 +159,12 @@ async def replayed(opened: OpenSnapshot, arguments: WhatIfArguments) -> Any:
                 snapshot,
                 given(arguments.device),
                 settings=arguments.settings,
-                without=arguments.without,
+                changes=Changes(
+                    without=arguments.without,
+                    halve=arguments.halve,
+                    free_at_once=arguments.free_at_once,
+                    recompute=arguments.recompute,
+                ),
                 capacity_bytes=given(arguments.capacity_bytes),
             )
         )

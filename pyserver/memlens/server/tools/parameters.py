@@ -251,14 +251,30 @@ class WhatIfArguments(Asked, frozen=True, kw_only=True):
         Meta(
             max_length=8,
             description="Settings to try, each as a value of PYTORCH_ALLOC_CONF, as expandable_segments:True or "
-            "max_split_size_mb:128. Without any, and without `without`, some that may help.",
+            "max_split_size_mb:128. Without any, and without changes, some that may help.",
         ),
     ] = field(default_factory=list)
     without: Annotated[
         list[Annotated[str, Meta(max_length=4096)]],
         Meta(
             max_length=8,
-            description="Filters whose allocations are left out, as line:train.py:46 or category:gradient.",
+            description="Filters whose allocations are left out, as by:train.py:46 or category:gradient.",
+        ),
+    ] = field(default_factory=list)
+    halve: Annotated[
+        list[Annotated[str, Meta(max_length=4096)]],
+        Meta(max_length=8, description="Filters whose allocations have half as many bytes."),
+    ] = field(default_factory=list)
+    free_at_once: Annotated[
+        list[Annotated[str, Meta(max_length=4096)]],
+        Meta(max_length=8, description="Filters whose allocations are freed before the next event."),
+    ] = field(default_factory=list)
+    recompute: Annotated[
+        list[Annotated[str, Meta(max_length=4096)]],
+        Meta(
+            max_length=8,
+            description="Filters whose allocations are freed when their layer has run and computed again in the "
+            "backward pass (activation checkpointing), as module:Block.",
         ),
     ] = field(default_factory=list)
     capacity_bytes: (

@@ -1,23 +1,56 @@
-"""What would have happened: a trace's requests served again, by other settings or without some of its allocations."""
+"""What would have happened: a trace's requests served again, by other settings or with some of them changed."""
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
-from msgspec import Struct
+from msgspec import Struct, field
 
 from memlens.arrays import I64, U32
 from memlens.errors import BadRequestError
+from memlens.kernels.trace.timeline import BEFORE_TRACE
 from memlens.packs import registry
 from memlens.store.models import timeline_of
 from memlens.store.snapshot import Snapshot
 from memlens.store.trace.device import Device
 from memlens.texts import Text, phrase
-from memlens.views.selection.columns import device_of
+from memlens.views.naming.frame_names import BEFORE_TRACE as ALLOCATED_EARLIER
+from memlens.views.naming.frame_names import NO_STACK, SPECIAL_NAMES
+from memlens.views.naming.labels import labels_of
+from memlens.views.selection.columns import NEVER, device_of, frame, live_rows
 from memlens.views.selection.filters import narrowed
+from memlens.views.trace.oom.places import place_name
 
 MOST_SETTINGS = 64
 """How many settings one question may have."""
+MOST_LARGEST = 3
+
+
+class Changes(Struct, frozen=True, kw_only=True):
+    """Filters, by what is changed of the allocations that any of them matches."""
+
+    without: list[str] = field(default_factory=list)
+    """They aren't asked for."""
+    halve: list[str] = field(default_factory=list)
+    """They have half as many bytes."""
+    free_at_once: list[str] = field(default_factory=list)
+    """They are freed before the next event."""
+    recompute: list[str] = field(default_factory=list)
+    """They are freed when their layer has run, and asked for again when its backward pass begins."""
+
+    @property
+    def kinds(self) -> list[str]:
+        """What is changed of any."""
+        return [name for name in self.__struct_fields__ if getattr(self, name)]
+
+
+class ChangedRows(NamedTuple):
+    """The rows of a whole device by what is changed, ascending; as :class:`Changes`."""
+
+    without: U32
+    halve: U32
+    free_at_once: U32
+    recompute: U32
 
 
 class Calibration(Struct, frozen=True, kw_only=True):
@@ -46,18 +79,41 @@ class Failure(Struct, frozen=True, kw_only=True):
     """What the device would have to have more; None where its memory isn't known."""
 
 
+class Largest(Struct, frozen=True):
+    """A line's live bytes at a peak."""
+
+    name: Text
+    bytes: int
+
+
+class Again(Struct, frozen=True):
+    """What is computed again: so many of the allocations that were to be, in so many layers."""
+
+    allocations: int
+    of_allocations: int
+    layers: int
+
+
 class Run(Struct, frozen=True, kw_only=True):
     """What a replay came to, or the trace itself."""
 
     settings: str
     """As they were asked for; ``recorded`` for those of the trace."""
-    without: list[str]
-    """The filter terms whose allocations are left out."""
+    changes: Changes
     peak_allocated_bytes: int
     """The most that was live at one moment, up to the failure if there is one."""
     peak_reserved_bytes: int
+    largest: list[Largest]
+    """The lines with the most live bytes at the peak, the largest first."""
     out_of_memory: Failure | None
     """The first one; None if there is none, or if nothing says how much memory there is."""
+
+
+class Curves(Struct, frozen=True):
+    """The most live bytes in columns of equally many events of the trace, as recorded and with the changes."""
+
+    recorded: list[int]
+    changed: list[int]
 
 
 class WhatIf(Struct, frozen=True, kw_only=True):
@@ -67,13 +123,45 @@ class WhatIf(Struct, frozen=True, kw_only=True):
     calibration: Calibration
     capacity_bytes: int | None
     """What could be reserved: as asked for, else by the first out-of-memory event; None if that isn't known."""
+    reserved_before_bytes: int
+    """What was reserved before the first event: a peak isn't lower, whatever was asked for then."""
     laid_out_anew: bool
     """Whether some rows assume that what was live before the first event was allocated by their settings as well.
 
     In the order of its addresses, since the trace doesn't have these requests.
     """
+    again: Again | None
+    """None where nothing is to be computed again."""
+    curves: Curves | None
+    """None without changes, or where no columns were asked for."""
     rows: list[Run]
     """The trace itself first."""
+
+
+_NOTHING = Changes()
+
+
+class Outcome(NamedTuple):
+    """The number of events that were served, the most bytes that were reserved, and the first failure."""
+
+    events: int
+    peak_reserved_bytes: int
+    failure: Failure | None
+
+
+class Requested(Protocol):
+    """What a trace's allocator was asked for, changed or not. Its events and moments may be others."""
+
+    @property
+    def live(self) -> I64:
+        """The live bytes at each moment."""
+
+    @property
+    def source(self) -> I64:
+        """The device's event of each event, or the one before which it is inserted."""
+
+    def live_at(self, moment: int) -> tuple[U32, I64]:
+        """The device's rows that are live at a moment, and their bytes."""
 
 
 class Replayed(Protocol):
@@ -81,6 +169,8 @@ class Replayed(Protocol):
 
     candidates: Sequence[str]
     """Settings that are tried if nothing is asked for."""
+    reserved_before_bytes: int
+    """What was reserved before the first event."""
 
     def check(self, settings: str) -> None:
         """Raises BadRequestError for settings that can't be replayed."""
@@ -94,16 +184,17 @@ class Replayed(Protocol):
     def failure(self) -> Failure | None:
         """The first request that failed in the trace."""
 
-    def is_laid_out_anew(self, settings: str) -> bool:
-        """Whether settings change how what was live before the first event is laid out."""
+    def changed(self, changes: ChangedRows) -> tuple[Any, Again | None]:
+        """The trace with changes, which is :class:`Requested`, and what is computed again if that is asked for.
 
-    def run(
-        self, settings: str, limit_bytes: int | None, without: U32
-    ) -> tuple[int, int, Failure | None] | None:
-        """Replay: the number of events that were served, the most bytes that were reserved, and the first failure.
-
-        None where what was live before the first event can't be laid out.
+        Raises BadRequestError where the trace doesn't show what would be asked for.
         """
+
+    def is_laid_out_anew(self, settings: str, requested: Any) -> bool:
+        """Whether what was live before the first event is laid out otherwise."""
+
+    def run(self, settings: str, limit_bytes: int | None, requested: Any) -> Outcome | None:
+        """Replay; None where what was live before the first event can't be laid out."""
 
 
 def what_if(
@@ -111,15 +202,16 @@ def what_if(
     number: int | None = None,
     *,
     settings: Sequence[str] = (),
-    without: Sequence[str] = (),
+    changes: Changes = _NOTHING,
     capacity_bytes: int | None = None,
     helpful: bool = False,
+    columns: int = 0,
 ) -> WhatIf:
     """Replay a device's trace; ``number`` None means the device to show first.
 
-    There is a row for each of ``settings``, all of them without the allocations that any filter of ``without`` matches,
-    and one with the recorded settings; without both, or where ``helpful``, rows for some settings that may help, too.
-    Raises :class:`BadRequestError`.
+    There is a row for each of ``settings`` with the ``changes``, and one with the recorded settings; without both, or
+    where ``helpful``, rows for some settings that may help, too. Curves have so many ``columns``. Raises
+    :class:`BadRequestError`.
     """
     info = timeline_of(snapshot.info, "events")
     device = device_of(snapshot, info.default_device if number is None else number).whole
@@ -131,42 +223,52 @@ def what_if(
     trace = part(snapshot, device)
     for each in settings:
         trace.check(each)
-    rows = _rows(snapshot, device.info.device, without)
+    rows = ChangedRows(
+        *(_rows(snapshot, device.info.device, getattr(changes, name)) for name in ChangedRows._fields)
+    )
     calibration = trace.calibrate()
     limit = trace.limit_bytes() if capacity_bytes is None else capacity_bytes
     recorded = Run(
         settings="recorded",
-        without=[],
+        changes=_NOTHING,
         peak_allocated_bytes=device.info.peak_bytes,
         peak_reserved_bytes=calibration.recorded_peak_reserved_bytes,
+        largest=_largest(snapshot, device, *_live_at(device, device.info.peak_moment)),
         out_of_memory=trace.failure(),
     )
-    runs, anew = [recorded], False
+    runs, anew, again, curves = [recorded], False, None, None
     if calibration.reason is None:
-        wanted = [*settings, *(trace.candidates if helpful or not (settings or without) else ())]
+        wanted = [*settings, *(trace.candidates if helpful or not (settings or changes.kinds) else ())]
         # the recorded settings again where the memory or the allocations are others
-        tried = ["recorded", *wanted] if without or capacity_bytes is not None else wanted
-        live = _live(device, rows)
+        tried = ["recorded", *wanted] if changes.kinds or capacity_bytes is not None else wanted
+        requested, again = trace.changed(rows)
+        live = requested.live
+        if changes.kinds and columns:
+            curves = _curves(np.asarray(device.live), live, requested.source, columns)
         for each in tried:
-            done = trace.run(each, limit, rows)
+            done = trace.run(each, limit, requested)
             if done is None:
                 continue
-            events, reserved_bytes, failure = done
-            anew = anew or trace.is_laid_out_anew(each)
+            anew = anew or trace.is_laid_out_anew(each, requested)
+            peak = int(np.argmax(live[: done.events + 1]))
             runs.append(
                 Run(
                     settings=each,
-                    without=list(without),
-                    peak_allocated_bytes=int(live[: events + 1].max()),
-                    peak_reserved_bytes=reserved_bytes,
-                    out_of_memory=failure,
+                    changes=changes,
+                    peak_allocated_bytes=int(live[peak]),
+                    peak_reserved_bytes=done.peak_reserved_bytes,
+                    largest=_largest(snapshot, device, *requested.live_at(peak)),
+                    out_of_memory=done.failure,
                 )
             )
     return WhatIf(
         device=device.info.device,
         calibration=calibration,
         capacity_bytes=limit,
+        reserved_before_bytes=trace.reserved_before_bytes,
         laid_out_anew=anew,
+        again=again,
+        curves=curves,
         rows=runs,
     )
 
@@ -186,10 +288,38 @@ def _rows(snapshot: Snapshot, number: int, filters: Sequence[str]) -> U32:
     return np.unique(np.concatenate(found)) if found else np.empty(0, np.uint32)
 
 
-def _live(device: Device, without: U32) -> I64:
-    """The live bytes at each moment without some rows."""
-    if not len(without):
-        return np.asarray(device.live)
-    kept = np.ones(len(device.size), np.bool_)
-    kept[without] = False
-    return np.asarray(device.narrowed(np.flatnonzero(kept).astype(np.uint32)).live)
+def _curves(recorded: I64, changed: I64, source: I64, columns: int) -> Curves:
+    """The peaks of both in columns, of which there are no more than events."""
+    columns = min(columns, len(recorded))
+    edges = np.linspace(0, len(recorded), columns + 1).astype(np.int64)[:-1]
+    # a moment of the changed trace belongs to that after the event of its source
+    inner = np.searchsorted(np.append(0, source + 1), edges, "left")
+    return Curves(
+        np.maximum.reduceat(recorded, edges).tolist(), np.maximum.reduceat(changed, inner).tolist()
+    )  # fmt: skip
+
+
+def _live_at(device: Device, moment: int) -> tuple[U32, I64]:
+    rows = live_rows(device, moment)
+    return rows, device.size[rows]
+
+
+def _largest(snapshot: Snapshot, device: Device, rows: U32, sizes: I64) -> list[Largest]:
+    """The lines with the most of some bytes."""
+    frames, sources = labels_of(snapshot, device, rows)
+    early = (frames == NEVER) & (device.flags[rows] & BEFORE_TRACE != 0)
+    labels, first, of_label = np.unique(
+        np.where(early, NEVER + 1, frames.astype(np.int64)), return_index=True, return_inverse=True
+    )
+    sums = np.zeros(len(labels), np.int64)
+    np.add.at(sums, of_label, sizes)
+    order = np.argsort(-sums, kind="stable")[:MOST_LARGEST].tolist()
+    known = snapshot.frames.rows(labels[each] for each in order if labels[each] < NEVER)
+    found = []
+    for each in order:
+        place = None
+        if labels[each] in known:
+            place = frame(known[labels[each]], int(sources[first[each]]))
+        why = SPECIAL_NAMES[NO_STACK if labels[each] == NEVER else ALLOCATED_EARLIER]
+        found.append(Largest(place_name(place, why), int(sums[each])))
+    return found

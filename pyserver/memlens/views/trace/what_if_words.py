@@ -9,18 +9,29 @@ from memlens.views.trace.what_if import Calibration, Run, WhatIf
 NOTICEABLE = 0.01
 """A setting that changes the peak by a smaller share isn't worth a sentence."""
 
+CHANGES = {
+    "without": phrase("Without these allocations"),
+    "halve": phrase("With these allocations halved"),
+    "free_at_once": phrase("With these allocations freed at once"),
+    "recompute": phrase("With these allocations computed again"),
+}
+
 
 class WhatIfAnswer(Struct, frozen=True):
-    """What replays came to; ``exactness`` and ``conclusion`` are sentences, the latter None without a replay."""
+    """What replays came to, in sentences; all but ``exactness`` None where there is nothing to say."""
 
     found: WhatIf
     exactness: Text
     conclusion: Text | None
+    largest: Text | None
+    again: Text | None
 
 
 def said(found: WhatIf) -> WhatIfAnswer:
     """What replays came to, with its sentences."""
-    return WhatIfAnswer(found, exactness(found.calibration), conclusion(found))
+    return WhatIfAnswer(
+        found, exactness(found.calibration), conclusion(found), largest(found), computed_again(found)
+    )
 
 
 def exactness(found: Calibration) -> Text:
@@ -52,8 +63,8 @@ def conclusion(found: WhatIf) -> Text | None:
     recorded, *tried = found.rows
     if not tried:
         return None
-    if tried[0].without:
-        return _without(recorded, tried[0])
+    if tried[0].changes.kinds:
+        return _changed(found, recorded, tried[0])
     if recorded.out_of_memory is not None:
         through = [row for row in tried if row.out_of_memory is None]
         if not through:
@@ -75,27 +86,67 @@ def conclusion(found: WhatIf) -> Text | None:
     )
 
 
-def _without(recorded: Run, row: Run) -> Text:
-    """What is different without some allocations."""
+def largest(found: WhatIf) -> Text | None:
+    """What is the largest at the peak with the changes; None without any."""
+    if len(found.rows) < 2 or not found.rows[1].changes.kinds or not found.rows[1].largest:
+        return None
+    most = found.rows[1].largest[0]
+    return phrase(
+        "The largest at the peak is then {line}, with {size} of {all} allocated.",
+        line=most.name,
+        size=format_bytes(most.bytes),
+        all=format_bytes(found.rows[1].peak_allocated_bytes),
+    )
+
+
+def computed_again(found: WhatIf) -> Text | None:
+    """How much of what was to be computed again is; None where nothing was."""
+    again = found.again
+    if again is None:
+        return None
+    return phrase(
+        "{again} of {all} are held until the backward pass, and computed again in {layers}.",
+        again=again.allocations,
+        all=phrase(plural(again.of_allocations, "{n} allocation", "{n} allocations"), n=again.of_allocations),
+        layers=phrase(plural(again.layers, "{n} layer", "{n} layers"), n=again.layers),
+    )
+
+
+def _changed(found: WhatIf, recorded: Run, row: Run) -> Text:
+    """What is different with some changes."""
+    kinds = row.changes.kinds
+    how = CHANGES[kinds[0]] if len(kinds) == 1 else phrase("With these changes")
     failure = row.out_of_memory
     if failure is not None and failure.missing_bytes is not None:
         return phrase(
-            "Without these allocations memory would still have run out: at event {event} {missing} were missing.",
+            "{how} memory would still have run out: at event {event} {missing} were missing.",
+            how=how,
             event=failure.event,
             missing=format_bytes(failure.missing_bytes),
         )
     if failure is not None:
         return phrase(
-            "Without these allocations memory would still have run out, at event {event}.",
-            event=failure.event,
+            "{how} memory would still have run out, at event {event}.", how=how, event=failure.event
         )
     if recorded.out_of_memory is not None:
         return phrase(
-            "Without these allocations it would have fitted, with {size} reserved at the peak.",
+            "{how} it would have fitted, with {size} reserved at the peak.",
+            how=how,
             size=format_bytes(row.peak_reserved_bytes),
         )
+    if row.peak_reserved_bytes <= found.reserved_before_bytes:
+        # before the trace the program may have needed as much, or not
+        return phrase(
+            "{how} {size} would have been allocated at the peak instead of {before}. Already before the first event "
+            "{reserved} were reserved.",
+            how=how,
+            size=format_bytes(row.peak_allocated_bytes),
+            before=format_bytes(recorded.peak_allocated_bytes),
+            reserved=format_bytes(found.reserved_before_bytes),
+        )
     return phrase(
-        "Without these allocations {size} would have been reserved at the peak instead of {before}.",
+        "{how} {size} would have been reserved at the peak instead of {before}.",
+        how=how,
         size=format_bytes(row.peak_reserved_bytes),
         before=format_bytes(recorded.peak_reserved_bytes),
     )

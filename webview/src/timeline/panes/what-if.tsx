@@ -1,8 +1,8 @@
-// What would have happened: the trace replayed with other settings of the allocator, or without some of its allocations.
+// What would have happened: the trace replayed with other settings of the allocator, or with some allocations changed.
 
 import { signal } from '@preact/signals';
 import type { VNode } from 'preact';
-import type { Run, WhatIfAnswer } from '../../../../extension/shared/protocol.gen';
+import type { Curves, Run, WhatIfAnswer } from '../../../../extension/shared/protocol.gen';
 import { bytes } from '../../base/format';
 import { count, said, t } from '../../base/l10n';
 import { Latest } from '../../base/latest';
@@ -11,9 +11,10 @@ import type { TimelineContext } from '../context';
 import { allBut } from '../../shell/filter-terms';
 import type { Pane, PaneRoom } from '../../shell/pane';
 import { withSign } from '../../compare/comparison';
+import { Dropdown } from '../../widgets/choice';
 import { IconButton } from '../../widgets/icon-button';
 import { number, SizeCell, TableHead } from '../../widgets/table-parts';
-import type { LeftOut } from '../what-if';
+import { changeKinds, type Change } from '../what-if';
 
 class Replays {
   readonly answer = signal<WhatIfAnswer | null>(null);
@@ -26,12 +27,12 @@ class Replays {
     this.latest.cancel();
   }
 
-  /** Replays with what is left out now, by the settings that may help. */
+  /** Replays with what is changed now, by the settings that may help. */
   ask(): void {
     const { api, device, whatIf } = this.context;
     this.note.value = t('Replaying…');
     this.latest.ask(
-      api.request('memlens/whatIf', { device: device.device, without: [...whatIf.terms] }),
+      api.request('memlens/whatIf', { device: device.device, changes: whatIf.filters }),
       (answer) => {
         this.note.value = '';
         this.answer.value = answer;
@@ -43,10 +44,11 @@ class Replays {
     );
   }
 
-  /** Shows all of the view without what is left out. */
-  showWithout(): void {
-    const terms = this.context.whatIf.terms.flatMap((term) => allBut(term) ?? []);
-    this.context.setFilter(terms.join(' '));
+  /** The filter of all but what is left out; null where none finds that. */
+  get others(): string | null {
+    const { without } = this.context.whatIf.filters;
+    const terms = without.map((term) => allBut(term));
+    return terms.length > 0 && terms.every((term) => term !== null) ? terms.join(' ') : null;
   }
 }
 
@@ -63,25 +65,30 @@ export const whatIfPane = (context: TimelineContext): Pane => {
 };
 
 function WhatIfView({ replays, room }: { readonly replays: Replays; readonly room: PaneRoom }): VNode {
-  const { leftOut, terms } = replays.context.whatIf;
+  const { context, others } = replays;
+  const { changes } = context.whatIf;
   const answer = replays.answer.value;
   return (
     <section {...room} class="what-if pane">
-      {leftOut.length > 0 && <Terms leftOut={leftOut} replays={replays} />}
+      {changes.length > 0 && <Changed changes={changes} replays={replays} />}
       <p class="what-if-conclusion" role="status">
         {replays.note.value || (answer?.conclusion ? said(answer.conclusion) : '')}
       </p>
+      {answer?.largest && <p>{said(answer.largest)}</p>}
+      {answer?.found.curves && <Curve curves={answer.found.curves} />}
       {answer && <Rows rows={answer.found.rows} />}
       {answer && <Notes answer={answer} />}
-      {leftOut.length === 0 && (
+      {changes.length === 0 && (
         <p class="muted">
-          {t('To leave a line out, choose “What If Without This” in the menu of a row or of the picture.')}
+          {t(
+            'To leave a line out, choose “What If Without This” in the menu of a row or of the picture. It can then also be halved, freed at once or computed again.',
+          )}
         </p>
       )}
-      {terms.length > 0 && (
+      {others !== null && (
         <p>
-          <button type="button" class="button secondary" onClick={() => replays.showWithout()}>
-            {t('Show the Timeline Without Them')}
+          <button type="button" class="button secondary" onClick={() => context.setFilter(others)}>
+            {t('Show the Timeline Without What Is Left Out')}
           </button>
         </p>
       )}
@@ -89,31 +96,65 @@ function WhatIfView({ replays, room }: { readonly replays: Replays; readonly roo
   );
 }
 
-/** What is left out, each to be switched on and off. */
-function Terms({
-  leftOut,
+/** What is changed, each to be changed otherwise and switched on and off. */
+function Changed({
+  changes,
   replays,
 }: {
-  readonly leftOut: readonly LeftOut[];
+  readonly changes: readonly Change[];
   readonly replays: Replays;
 }): VNode {
   const { whatIf } = replays.context;
   return (
-    <ul class="what-if-terms" aria-label={t('Left out')}>
-      {leftOut.map(({ term, name, on }) => (
+    <ul class="what-if-terms" aria-label={t('Changed')}>
+      {changes.map(({ kind, term, name, on }) => (
         <li key={term}>
           <label title={shorten(term, 300)}>
             <input
               type="checkbox"
               checked={on}
-              onChange={({ currentTarget }) => whatIf.turn(term, currentTarget.checked)}
+              onChange={({ currentTarget }) => whatIf.update(term, { on: currentTarget.checked })}
             />
-            <bdi>{t('Without {0}', shorten(name, 80))}</bdi>
+            <bdi>{visible(shorten(name, 80))}</bdi>
           </label>
+          <Dropdown
+            label={t('Change of {0}', shorten(name, 80))}
+            options={changeKinds()}
+            value={kind}
+            change={(other) => whatIf.update(term, { kind: other })}
+          />
           <IconButton icon="close" label={t('Remove')} press={() => whatIf.remove(term)} />
         </li>
       ))}
     </ul>
+  );
+}
+
+/** What was live over the trace, and what would have been. */
+function Curve({ curves: { recorded, changed } }: { readonly curves: Curves }): VNode {
+  const most = Math.max(...recorded, ...changed, 1);
+  const path = (values: readonly number[]): string =>
+    values
+      .map((value, at) => `${at === 0 ? 'M' : 'L'}${at} ${(100 - (100 * value) / most).toFixed(2)}`)
+      .join('');
+  const peaks = t(
+    'Allocated over the trace: at most {0} with the changes (filled), {1} as recorded (line)',
+    bytes(Math.max(...changed)),
+    bytes(Math.max(...recorded)),
+  );
+  return (
+    <figure class="what-if-curve">
+      <svg
+        viewBox={`0 0 ${Math.max(recorded.length - 1, 1)} 100`}
+        preserveAspectRatio="none"
+        role="img"
+        aria-label={peaks}
+      >
+        <path class="changed" d={`${path(changed)}L${changed.length - 1} 100L0 100Z`} />
+        <path class="recorded" d={path(recorded)} />
+      </svg>
+      <figcaption class="muted">{peaks}</figcaption>
+    </figure>
   );
 }
 
@@ -162,7 +203,7 @@ function outcomeOf({ out_of_memory: failure }: Run): string {
 }
 
 /** What the figures rest on. */
-function Notes({ answer: { exactness, found } }: { readonly answer: WhatIfAnswer }): VNode {
+function Notes({ answer: { again, exactness, found } }: { readonly answer: WhatIfAnswer }): VNode {
   const { capacity_bytes: capacity, laid_out_anew: anew, rows, calibration } = found;
   const notes = [
     `${said(exactness)}.`,
@@ -171,6 +212,7 @@ function Notes({ answer: { exactness, found } }: { readonly answer: WhatIfAnswer
       capacity === null &&
       rows.every((row) => row.out_of_memory === null) &&
       t('The file doesn’t say how much memory there was, so nothing can run out.'),
+    again !== null && said(again),
     anew &&
       t(
         'What was live before the first event is assumed to have been allocated by the other settings as well.',

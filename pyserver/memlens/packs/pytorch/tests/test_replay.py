@@ -15,7 +15,7 @@ from memlens.errors import BadRequestError
 from memlens.packs.pytorch.replay_settings import Settings, parse
 from memlens.packs.pytorch.tests.reference_allocator import MIB, DeviceFullError, ReferenceAllocator
 from memlens.store.snapshot import Snapshot
-from memlens.views.trace.what_if import Calibration, Failure, Run, WhatIf, what_if
+from memlens.views.trace.what_if import Calibration, Changes, Failure, Run, WhatIf, what_if
 from memlens.views.trace.what_if_words import conclusion
 
 SETTINGS: dict[str, dict[str, Any]] = {
@@ -211,11 +211,11 @@ def test_what_is_left_out_is_not_asked_for(made: Callable[[dict[str, Any]], Snap
     for event in allocator.events:
         name = "big" if event["size"] > 4 * MIB else "small"
         event["frames"] = [{"filename": f"/job/{name}.py", "line": 3, "name": name}]
-    found = what_if(made(allocator.snapshot()), without=["file:big.py"])
+    found = what_if(made(allocator.snapshot()), changes=Changes(without=["file:big.py"]))
     steps = shown(allocator.events)
     large = {number for kind, number, size, *_ in steps if kind == "malloc" and size > 4 * MIB}
     other = served([step for step in steps if step[0] == "empty" or step[1] not in large])
-    assert [(row.settings, row.without) for row in found.rows] == [
+    assert [(row.settings, row.changes.without) for row in found.rows] == [
         ("recorded", []),
         ("recorded", ["file:big.py"]),
     ]
@@ -264,7 +264,8 @@ FULL = Failure(event=1234, asked_bytes=9 * MIB, missing_bytes=5 * MIB)
 def row(settings: str, mib: int, failure: Failure | None = None, *without: str) -> Run:
     return Run(
         settings=settings,
-        without=list(without),
+        changes=Changes(without=list(without)),
+        largest=[],
         peak_allocated_bytes=mib * MIB,
         peak_reserved_bytes=mib * MIB,
         out_of_memory=failure,
@@ -283,12 +284,25 @@ RECORDED, FAILED = row("recorded", 100), row("recorded", 100, FULL)
         (FAILED, [row("a:1", 70, FULL), row("b:2", 99)], "With b:2 it would have fitted, with 99 MiB"),
         (FAILED, [row("recorded", 90, None, "x")], "Without these allocations it would have fitted, with 90"),
         (FAILED, [row("recorded", 90, FULL, "x")], "still have run out: at event 1,234 5 MiB were missing."),
-        (RECORDED, [row("recorded", 60, None, "x")], "Without these allocations 60 MiB would have been"),
+        (
+            RECORDED,
+            [row("recorded", 80, None, "x")],
+            "Without these allocations 80 MiB would have been reserved",
+        ),
+        (RECORDED, [row("recorded", 60, None, "x")], "60 MiB would have been allocated"),
+        (RECORDED, [row("recorded", 60, None, "x")], "Already before the first event 70 MiB were reserved."),
         (RECORDED, [], "None"),
     ],
 )
 def test_what_replays_come_to_is_said_in_a_sentence(recorded: Run, tried: list[Run], said: str) -> None:
     found = WhatIf(
-        device=0, calibration=EXACT, capacity_bytes=None, laid_out_anew=False, rows=[recorded, *tried]
+        device=0,
+        calibration=EXACT,
+        capacity_bytes=None,
+        reserved_before_bytes=70 * MIB,
+        laid_out_anew=False,
+        again=None,
+        curves=None,
+        rows=[recorded, *tried],
     )
     assert said in str(conclusion(found))

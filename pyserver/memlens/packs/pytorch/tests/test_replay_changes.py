@@ -1,0 +1,203 @@
+"""What allocations come to that are halved, freed at once or computed again: figures were worked out by hand."""
+
+import contextlib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.python.conftest import real_programs
+from tests.python.test_allocator import open_data
+
+from memlens.errors import BadRequestError
+from memlens.packs.pytorch.tests.reference_allocator import MIB, DeviceFullError, ReferenceAllocator
+from memlens.store.snapshot import Snapshot
+from memlens.views.trace.what_if import Again, Changes, Run, WhatIf, what_if
+from memlens.views.trace.what_if_words import computed_again, conclusion, largest
+
+ENGINE = {
+    "filename": "??",
+    "line": 0,
+    "name": "torch::autograd::Engine::evaluate_function(std::shared_ptr<torch::autograd::GraphTask>&)",
+}
+LINES = {"x": 5, "t": 6, "y": 7}
+"""The lines of a layer."""
+
+
+def at(file: str, line: int) -> list[dict[str, Any]]:
+    return [{"filename": f"/job/{file}.py", "line": line, "name": "forward"}]
+
+
+def layer(number: int) -> list[tuple[str, int]]:
+    """What a layer asks for: ``x`` is held for its backward pass, ``t`` is freed at once, ``y`` is its result."""
+    return [(f"x{number}", 10), (f"t{number}", 4), (f"t{number}", 0), (f"y{number}", 8)]
+
+
+BACKWARD = [("g2", 6), ("y2", 0), ("x2", 0), ("g1", 6), ("g2", 0), ("y1", 0), ("x1", 0), ("g1", 0)]
+STEP = [*layer(1), *layer(2), *BACKWARD]
+
+
+def recorded(steps: list[tuple[str, int]], capacity: int = 1 << 40, lost: int = 0) -> dict[str, Any]:
+    """The snapshot of a program: names with the mebibytes that are asked for, 0 for a free."""
+    allocator = ReferenceAllocator(capacity=capacity)
+    names: list[str] = []
+    live: dict[str, int] = {}
+    with contextlib.suppress(DeviceFullError):
+        for name, size in steps:
+            before = len(allocator.events)
+            if size:
+                live[name] = len(names)
+                names.append(name)
+                allocator.malloc(live[name], size * MIB, 0, (0, 0))
+            else:
+                allocator.request_free(live[name])
+                allocator.complete_free(live[name])
+            in_engine = name[0] == "g" or (not size and name[0] in "xy")
+            frames = (
+                [ENGINE] if in_engine else at("layer", LINES[name[0]]) if name[0] in LINES else at(name, 1)
+            )
+            for event in allocator.events[before:]:
+                event["frames"] = frames
+    return allocator.snapshot(lost)
+
+
+@pytest.fixture
+def made(tmp_path: Path) -> Iterator[Callable[..., Snapshot]]:
+    with contextlib.ExitStack() as stack:
+
+        def opened(*args: Any, **named: Any) -> Snapshot:
+            folder = tmp_path / str(len(list(tmp_path.iterdir())))
+            folder.mkdir()
+            return stack.enter_context(contextlib.closing(open_data(folder, recorded(*args, **named))))
+
+        yield opened
+
+
+def figures(row: Run) -> tuple[float, float]:
+    """Mebibytes that are allocated and reserved at the peak."""
+    return row.peak_allocated_bytes / MIB, row.peak_reserved_bytes / MIB
+
+
+# a gets a segment of 40 MiB, b one of 20, and c is placed where a was
+PLAIN = [("a", 40), ("b", 20), ("a", 0), ("c", 30), ("b", 0), ("c", 0)]
+
+
+@pytest.mark.parametrize(
+    ("changes", "allocated", "reserved", "line"),
+    [
+        (Changes(), 60, 60, "a.py:1 (forward)"),
+        # c needs a segment of its own, as 20 MiB are too few
+        (Changes(halve=["file:a.py"]), 50, 70, "c.py:1 (forward)"),
+        (Changes(halve=["file:b.py"]), 50, 50, "a.py:1 (forward)"),
+        # b is placed where a was, and c doesn't fit behind it
+        (Changes(free_at_once=["file:a.py"]), 50, 70, "c.py:1 (forward)"),
+        (Changes(free_at_once=["file:c.py"]), 60, 60, "a.py:1 (forward)"),
+        (Changes(without=["file:a.py"]), 50, 50, "c.py:1 (forward)"),
+        (Changes(halve=["file:a.py", "file:b.py", "file:c.py"]), 30, 30, "a.py:1 (forward)"),
+        # what is left out isn't there to be halved, and what is freed at once is halved as well
+        (Changes(without=["file:a.py"], halve=["file:a.py"]), 50, 50, "c.py:1 (forward)"),
+        (Changes(free_at_once=["file:a.py"], halve=["file:a.py"]), 50, 50, "c.py:1 (forward)"),
+    ],
+)
+def test_allocations_are_halved_and_freed_at_once(
+    changes: Changes, allocated: int, reserved: int, line: str, made: Callable[..., Snapshot]
+) -> None:
+    found = what_if(made(PLAIN), settings=["recorded"], changes=changes)
+    assert found.calibration.exact
+    row = found.rows[-1]
+    assert figures(row) == (allocated, reserved)
+    assert str(row.largest[0].name) == line
+
+
+def test_a_layer_is_computed_again_when_its_backward_pass_begins(made: Callable[..., Snapshot]) -> None:
+    found = what_if(made(STEP), changes=Changes(recompute=["file:layer.py"]))
+    # recorded: x1, y1, x2, y2 and g2; computed again: y1, y2, x2 and g2, as x1 waits for its own layer
+    assert [figures(row) for row in found.rows] == [(42, 50), (32, 50)]
+    assert found.again == Again(2, 6, 2)
+    assert str(computed_again(found)).startswith("2 of 6 allocations are held until the backward pass")
+    # y1 and y2 are the layers' results
+    assert (str(found.rows[1].largest[0].name), found.rows[1].largest[0].bytes) == (
+        "layer.py:7 (forward)",
+        16 * MIB,
+    )
+
+
+def test_a_single_line_is_computed_again_where_it_is_needed(made: Callable[..., Snapshot]) -> None:
+    found = what_if(made(STEP), changes=Changes(recompute=["layer.py:7"]))
+    # x1, x2, y2 and g2: y1 is computed again when y2 and x2 have been released
+    assert [figures(row)[0] for row in found.rows] == [42, 34]
+    assert found.again == Again(2, 2, 2)
+
+
+def test_what_is_computed_again_is_halved_as_well(made: Callable[..., Snapshot]) -> None:
+    changes = Changes(recompute=["file:layer.py"], halve=["file:layer.py"])
+    found = what_if(made(STEP), changes=changes)
+    # y1 and x1 at half their size, with g1 and g2; before that y1, y2, x2 and g2 were 19
+    assert figures(found.rows[1])[0] == 4 + 5 + 6 + 6
+
+
+def test_what_died_in_the_forward_pass_is_held_as_in_the_steps_before(made: Callable[..., Snapshot]) -> None:
+    # x1, y1, x2 and y2 are live in three segments when 30 MiB more are asked for
+    snapshot = made([*STEP, *layer(1), *layer(2), ("z", 30)], capacity=60 * MIB)
+    assert what_if(snapshot).rows[0].out_of_memory is not None
+    found = what_if(snapshot, changes=Changes(recompute=["file:layer.py"]))
+    # the second step's first layer is freed, its second may still be running. x2 takes the place of x1, y2 is placed
+    # after y1, and the segment that nothing needs is returned
+    assert found.again == Again(3, 12, 3)
+    assert found.rows[1].out_of_memory is None
+    assert figures(found.rows[1]) == (32, 60)
+
+
+def test_it_is_said_where_the_trace_does_not_show_what_is_computed_again(
+    made: Callable[..., Snapshot],
+) -> None:
+    with pytest.raises(BadRequestError, match="none of its C"):
+        what_if(made(PLAIN), changes=Changes(recompute=["file:a.py"]))
+    with pytest.raises(BadRequestError, match="None of the allocations"):
+        what_if(made(STEP), changes=Changes(recompute=["layer.py:6"]))
+
+
+def test_what_was_there_before_the_trace_is_changed(made: Callable[..., Snapshot]) -> None:
+    # the allocation of a is lost: 40 MiB are live before the first event
+    snapshot = made(PLAIN, lost=2)
+    assert [figures(row) for row in what_if(snapshot, changes=Changes(free_at_once=["is:before"])).rows] == [
+        (60, 60),
+        (50, 70),
+    ]
+    found = what_if(snapshot, changes=Changes(halve=["is:before"]))
+    assert [figures(row) for row in found.rows] == [(60, 60), (50, 70)]
+    assert found.laid_out_anew
+
+
+@pytest.mark.parametrize("path", real_programs("*.pickle"), ids=lambda path: path.name)
+def test_layers_of_real_steps_are_those_of_their_models(
+    path: Path, looked_at: Callable[[Path], Snapshot]
+) -> None:
+    """A model of 12 layers, one of 36, and three steps of one of 24, each layer by itself."""
+    expected = {
+        "niu__forward_and_backward_memory_snapshot_": 12,
+        "bcrafton": 12,
+        "nothanmin__memory_snapshot__": 36,
+        "wedson__medium_512_training": 3 * 24,
+    }
+    layers = next((layers for name, layers in expected.items() if path.name.startswith(name)), None)
+    if layers is None:
+        return
+    found = what_if(looked_at(path), 0, changes=Changes(recompute=["size>0"]))
+    assert found.again is not None
+    assert found.again.layers == layers
+    assert found.rows[1].peak_allocated_bytes <= found.rows[0].peak_allocated_bytes
+
+
+def said(found: WhatIf) -> str:
+    return f"{conclusion(found)} {largest(found)}"
+
+
+def test_what_changes_come_to_is_said(made: Callable[..., Snapshot]) -> None:
+    found = what_if(made(PLAIN), changes=Changes(halve=["file:b.py"]))
+    assert said(found) == (
+        "With these allocations halved 50 MiB would have been reserved at the peak instead of 60 MiB. "
+        "The largest at the peak is then a.py:1 (forward), with 40 MiB of 50 MiB allocated."
+    )
+    found = what_if(made(PLAIN), changes=Changes(halve=["file:b.py"], without=["file:c.py"]))
+    assert said(found).startswith("With these changes ")
