@@ -1,7 +1,8 @@
 """Memlens' performance, measured beside its peers in the same run.
 
 ``npm run bench`` runs everything, ``npm run bench -- --quick`` a small part. ``--faults`` runs long and busy sessions
-instead, see ``faults.py``; ``--against FOLDER`` compares with another working tree, see ``against.py``.
+instead, see ``faults.py``; ``--against FOLDER`` compares with another working tree, see ``against.py``; ``--replays``
+says how exactly PyTorch's allocator is replayed, see ``replays.py``.
 
 Whole processes are measured in turn, see ``beside.py``. Medians are printed; the JSON file has every run.
 """
@@ -316,6 +317,11 @@ def main() -> None:
         from tests.bench import against
 
         sys.exit(against.main([argument for argument in sys.argv[1:] if argument != "--against"]))
+    if "--replays" in sys.argv:
+        from tests.bench import replays
+
+        replays.main()
+        return
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="200,000 events and only a few rounds")
     parser.add_argument("--rounds", type=int, default=5, help="runs of each process (default 5)")

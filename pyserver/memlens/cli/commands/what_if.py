@@ -1,7 +1,8 @@
 """Replay a trace with other settings of its allocator, or with some allocations changed.
 
 It prints what would have been live and reserved at the peak, and whether memory would have run out. What is printed is
-only as good as the replay with the recorded settings, whose exactness stands first. See
+only as good as the replay with the recorded settings, whose exactness stands first. With ``--beside OTHER --sizes
+64,96,128`` it says instead what size 128 needs, by traces of sizes 64 (the other) and 96. See
 [What would have helped](what-if.md).
 """
 
@@ -10,9 +11,13 @@ import re
 
 from memlens.cli.ask import ask
 from memlens.cli.columns import Row, say_paragraph, say_tables
-from memlens.cli.options import add_device, add_file, add_json, add_libraries
+from memlens.cli.options import add_device, add_file, add_json, add_libraries, snapshot
 from memlens.cli.output import json_line
+from memlens.cli.parsers import UsageError
+from memlens.texts import phrase
 from memlens.units import format_bytes
+from memlens.views.trace.how_large import HowLarge, asked_in, how_large
+from memlens.views.trace.how_large_words import GROWTH_WORDS, sizes_said
 from memlens.views.trace.what_if import Changes, Run, WhatIf, what_if
 from memlens.views.trace.what_if_words import computed_again, conclusion, exactness, largest
 
@@ -64,6 +69,18 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
         metavar="TERM",
         help="free what these hold for the backward pass, and compute it again there (activation checkpointing)",
     )
+    command.add_argument(
+        "--beside",
+        type=snapshot,
+        metavar="OTHER",
+        help="a trace of the same program with a smaller batch, sequence or model, to say how large it may be",
+    )
+    command.add_argument(
+        "--sizes",
+        type=_sizes,
+        metavar="OTHER,THIS[,SIZE]…",
+        help="the sizes of the two traces, and others to work out; needs --beside",
+    )
     add_json(command)
     add_libraries(command)
 
@@ -78,8 +95,19 @@ def _bytes(text: str) -> int:
     return round(float(found[1]) * (1000 if is_decimal else 1024) ** power)
 
 
+def _sizes(text: str) -> list[int]:
+    parts = text.split(",")
+    if len(parts) < 2 or not all(re.fullmatch(r"[1-9]\d{0,11}", part) for part in parts):
+        raise argparse.ArgumentTypeError(f"{text} are no sizes: write them as 64,96 or 64,96,128")
+    return [int(part) for part in parts]
+
+
 def run(options: argparse.Namespace) -> int:
     """Run the command and return its exit status."""
+    if (options.beside is None) != (options.sizes is None):
+        raise UsageError(phrase("--beside and --sizes are given together"))
+    if options.beside is not None:
+        return _run_beside(options)
     found = ask(
         options,
         lambda snapshot: what_if(
@@ -100,6 +128,45 @@ def run(options: argparse.Namespace) -> int:
     else:
         _print(found)
     return 0
+
+
+def _run_beside(options: argparse.Namespace) -> int:
+    if options.set or options.without or options.halve or options.free_at_once or options.recompute:
+        raise UsageError(phrase("--beside is about the traces as they are, without changes"))
+    smaller = ask(options, lambda snapshot: asked_in(snapshot, options.device), options.beside)
+    small, large, *others = options.sizes
+    found = ask(
+        options,
+        lambda snapshot: how_large(
+            snapshot, options.device, smaller, (small, large), others, options.capacity
+        ),
+    )
+    if options.json:
+        json_line(found)
+    else:
+        _print_sizes(found, small, large)
+    return 0
+
+
+def _print_sizes(found: HowLarge, small: int, large: int) -> None:
+    say_paragraph(f"{exactness(found.calibration)}.")
+    for each in sizes_said(found, small):
+        say_paragraph(str(each))
+    table = [Row(("allocated", "reserved"), "size")]
+    for row in found.rows:
+        cells = [
+            format_bytes(least) if least == most else f"{format_bytes(least)} to {format_bytes(most)}"
+            for least, most in (
+                (row.peak_allocated_bytes, row.most_allocated_bytes),
+                (row.peak_reserved_bytes, row.most_reserved_bytes),
+            )
+        ]
+        table.append(Row(cells, f"{row.size:,}{' (recorded)' if row.recorded else ''}"))
+    lines = [Row((f"at {small:,}", f"at {large:,}"), "line, and how it grows")]
+    for line in found.lines:
+        cells = [format_bytes(line.smaller_bytes), format_bytes(line.bytes)]
+        lines.append(Row(cells, f"{line.name}: {GROWTH_WORDS[line.growth]}"))
+    say_tables(table, lines)
 
 
 def _print(found: WhatIf) -> None:

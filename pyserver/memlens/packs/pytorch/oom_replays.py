@@ -6,7 +6,7 @@ from msgspec import Struct
 
 from memlens.errors import BadRequestError
 from memlens.store.snapshot import Snapshot
-from memlens.views.trace.what_if import WhatIf, what_if
+from memlens.views.trace.what_if import Changes, WhatIf, what_if
 
 EXPANDABLE = "expandable_segments:True"
 
@@ -58,3 +58,20 @@ def replays(snapshot: Snapshot, number: int, event: int, settings: Sequence[str]
             for row in found.rows[1:]
         },
     )
+
+
+def peak_with(snapshot: Snapshot, number: int, event: int, changes: Changes) -> int | None:
+    """The most bytes that are reserved with changes; None where the request fails, or where that isn't proved."""
+
+    def make() -> int | None:
+        try:
+            found = what_if(snapshot, number, changes=changes)
+        except BadRequestError:
+            return None
+        if found.calibration.reason is not None or found.capacity_bytes is None or found.laid_out_anew:
+            return None
+        row = found.rows[1]
+        failure = row.out_of_memory
+        return row.peak_reserved_bytes if failure is None or failure.event > event else None
+
+    return snapshot.keep(("what if", number, event, repr(changes)), make)

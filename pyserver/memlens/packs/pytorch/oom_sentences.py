@@ -8,6 +8,7 @@ from memlens.packs.pytorch.oom_replays import EXPANDABLE, Replays
 from memlens.texts import Text, in_a_row, phrase, plural
 from memlens.units import MIB, format_bytes
 from memlens.views.answers import Frame, Gap
+from memlens.views.selection.terms import Term
 from memlens.views.trace.oom.answers import (
     Finding,
     FreePlace,
@@ -20,9 +21,12 @@ from memlens.views.trace.oom.answers import (
     Why,
 )
 from memlens.views.trace.oom.places import marked, place_name
+from memlens.views.trace.what_if import Changes
 
 LEAST_SPLIT_LIMIT_BYTES = 21 * MIB
 """``max_split_size_mb`` must be more than 20 (kLargeBuffer of CUDAAllocatorConfig)."""
+
+_LINES_TO_TRY = 3
 
 _ELSEWHERE: dict[Why, Text] = {
     "other_stream": phrase("in segments of other streams"),
@@ -61,6 +65,8 @@ class Case:
     events_after: int
     replays: Callable[[Sequence[str]], Replays | None] = lambda _: None
     """What settings come to in a replay, those that may help if none are named; None where that isn't known."""
+    peak_with: Callable[[Changes], int | None] = lambda _: None
+    """What is reserved with changes; None where the request fails all the same, or where that isn't known."""
     verdict: Verdict = field(init=False)
 
     def __post_init__(self) -> None:
@@ -346,6 +352,36 @@ def _line_to_look_at(case: Case) -> Finding | None:
     return Finding("largest-line", text, advice=True, frame=line.frame, allocation=line.largest_allocation)
 
 
+def _enough(case: Case) -> Finding | None:
+    """The first of the largest lines of which half would have been enough, or else all."""
+    if case.verdict in ("limit", "unexplained", "unknown"):
+        return None
+    for line in case.lines[:_LINES_TO_TRY]:
+        frame = line.frame
+        if frame is None or not frame.file or not frame.line:
+            continue
+        term = str(Term("by", ":", (f"={frame.file}:{frame.line}",)))
+        name = place_name(frame, line.operator)
+        text: Text | None = None
+        if (peak := case.peak_with(Changes(halve=[term]))) is not None:
+            text = phrase(
+                "Half of what {line} allocates would have been enough: replayed with that, the trace reserves {size} "
+                "at the peak.",
+                line=name,
+                size=format_bytes(peak),
+            )
+        elif (peak := case.peak_with(Changes(without=[term]))) is not None:
+            text = phrase(
+                "Without what {line} allocates the request gets its memory: replayed without it, the trace reserves "
+                "{size} at the peak.",
+                line=name,
+                size=format_bytes(peak),
+            )
+        if text is not None:
+            return Finding("enough", text, advice=True, frame=frame, allocation=line.largest_allocation)
+    return None
+
+
 def _pinning_line(case: Case) -> Finding | None:
     if case.verdict not in ("fragmented", "elsewhere") or not case.pinning:
         return None
@@ -397,6 +433,24 @@ def _expandable(case: Case) -> Finding | None:
         on_device=format_bytes(case.device_free), size=format_bytes(case.size_bytes),
     )  # fmt: skip
     return Finding("expandable-segments", in_a_row([state, helps], " "), advice=True)
+
+
+def _other_setting(case: Case) -> Finding | None:
+    """The best of the settings that get the request its memory where expandable segments don't."""
+    replayed = None if case.device_free_bytes is None else case.replays(())
+    if replayed is None or not replayed.is_proof:
+        return None
+    through = {words: peak for words, peak in replayed.peaks.items() if peak is not None}
+    if not through or EXPANDABLE in through or _split_limit(case) is not None:
+        return None
+    best = min(through, key=lambda words: through[words])
+    text = phrase(
+        "With PYTORCH_ALLOC_CONF={settings} the request gets its memory: replayed with it, the trace reserves {size} "
+        "at the peak.",
+        settings="expandable_segments:False" if best == "default" else best,
+        size=format_bytes(through[best]),
+    )
+    return Finding("other-setting", text, advice=True)
 
 
 def _split_limit(case: Case) -> Finding | None:
@@ -486,7 +540,7 @@ def _no_setting(case: Case) -> Finding | None:
 
 
 _ADVICE: tuple[Callable[[Case], Finding | None], ...] = (
-    _no_setting, _expandable, _pinning_line, _split_limit, _wholly_free, _line_to_look_at,
+    _no_setting, _expandable, _other_setting, _enough, _pinning_line, _split_limit, _wholly_free, _line_to_look_at,
 )  # fmt: skip
 
 

@@ -17,7 +17,7 @@ from memlens.kernels.trace.timeline import BEFORE_TRACE as BEFORE_FLAG
 from memlens.model.info import device_phrase
 from memlens.model.timeline import ACTIONS, NOTE_KINDS
 from memlens.packs.pytorch import oom_sentences as oom_words
-from memlens.packs.pytorch.oom_replays import replays
+from memlens.packs.pytorch.oom_replays import peak_with, replays
 from memlens.packs.pytorch.oom_sentences import helps
 from memlens.store.models import devices_of
 from memlens.store.snapshot import Snapshot
@@ -136,6 +136,7 @@ def oom(snapshot: Snapshot, number: int, event: int) -> OomAnswer:
         event=event,
         event_pool_known=pool != 0,
         replays=lambda settings: replays(snapshot, number, event, settings),
+        peak_with=lambda changes: peak_with(snapshot, number, event, changes),
     )
     return OomAnswer(
         device=number,

@@ -39,7 +39,13 @@ _CANDIDATES = (
     "max_split_size_mb:512",
     "roundup_power2_divisions:8",
 )
-"""Without ``garbage_collection_threshold``, which does nothing unless a program sets its fraction of the memory."""
+_COMBINATIONS = (
+    "expandable_segments:True,roundup_power2_divisions:8",
+    "max_split_size_mb:128,roundup_power2_divisions:8",
+    "max_split_size_mb:512,roundup_power2_divisions:8",
+)
+_COLLECTING = "per_process_memory_fraction:1.0,garbage_collection_threshold:0.6"
+"""Garbage is only collected where a program sets its fraction of the memory, which may be all of it."""
 _CLOSE = 0.01
 """The share of the recorded peak that a replay may differ by and still be believed."""
 
@@ -50,13 +56,18 @@ class Trace:
     def __init__(self, snapshot: Snapshot, device: Device) -> None:
         self.snapshot, self.device = snapshot, device.whole
         self.recorded = recorded_settings(snapshot, self.device)
-        self.candidates = [words for words in _CANDIDATES if not self._is_recorded(parse(words))]
+        self.candidates, self.combinations = (
+            [words for words in some if not self._is_recorded(parse(words))]
+            for some in (_CANDIDATES, _COMBINATIONS)
+        )
         number = self.device.info.device
         self.spans = segments_of(snapshot, number)
         reserved = reserved_steps(snapshot, number)[1]
         self.recorded_peak_bytes, self.reserved_before_bytes = int(reserved.max()), int(reserved[0])
         self.oom_events = np.flatnonzero(self.device.event_action == OOM)
         self.reason = self._impossible()
+        if len(self.oom_events):
+            self.combinations.append(_COLLECTING)
         self.requests = recorded_requests(snapshot, self.device) if self.reason is None else None
 
     def _impossible(self) -> Text | None:
@@ -116,6 +127,12 @@ class Trace:
         )  # fmt: skip
         return changed_requests(requests, changes, layers), again
 
+    def resized(self, sizes: I64) -> Requests:
+        """The trace with other bytes for its rows."""
+        requests = self.requests
+        assert requests is not None  # noqa: S101 - as in changed()
+        return requests._replace(row_sizes=sizes)
+
     def run(self, settings: str, limit_bytes: int | None, requests: Requests) -> Outcome | None:
         """Replay; None where what was live before the first event can't be laid out."""
         done = self._run(self._settings(settings), requests, limit_bytes=limit_bytes or 0)
@@ -160,6 +177,7 @@ class Trace:
             expandable=settings.expandable_segments,
             max_split=round(settings.max_split_size_mb * (1 << 20)),
             limit=limit_bytes,
+            allowed=self._allowed_bytes(settings, limit_bytes),
             collects_from=settings.garbage_collection_threshold,
             follows=follows,
         )
@@ -174,6 +192,18 @@ class Trace:
                 requests.implicit_events, requests.implicit_rows,
             )  # fmt: skip
         return replay, event
+
+    @staticmethod
+    def _allowed_bytes(settings: Settings, limit_bytes: int) -> int:
+        """What a program may reserve by its own choice, 0 for all. Raises BadRequestError."""
+        if not settings.per_process_memory_fraction:
+            return 0
+        if not limit_bytes:
+            raise BadRequestError(
+                phrase("The file doesn't say how much memory there was, so a fraction of it means nothing"),
+                advice=phrase("Say how much there is to reserve."),
+            )
+        return max(int(limit_bytes * settings.per_process_memory_fraction), 1)
 
     def _begin(self, replay: Replay, requests: Requests, settings: Settings, sizes: I64) -> bool:
         """Reserve what was there before the first event: as it was, or anew for settings that place it elsewhere."""

@@ -27,7 +27,9 @@ class Settings(Struct, frozen=True, kw_only=True):
     max_split_size_mb: float = 0
     """0 for no limit."""
     garbage_collection_threshold: float = 0
-    """0 for none."""
+    """0 for none. It is heeded where a fraction of the memory is set."""
+    per_process_memory_fraction: float = 0
+    """0 where none is set; ``set_per_process_memory_fraction`` is the same."""
     divisions: tuple[int, ...] = ()
     """``roundup_power2_divisions``: for requests below 2 MiB, below 4 MiB, and so on."""
 
@@ -47,6 +49,8 @@ def parse(words: str) -> Settings:
                     found[name] = _number(value, 20)
                 case "garbage_collection_threshold":
                     found[name] = _number(value, 0, 1)
+                case "per_process_memory_fraction":
+                    found[name] = _fraction(value)
                 case "roundup_power2_divisions":
                     found["divisions"] = _divisions(value)
                 case _:
@@ -60,11 +64,12 @@ def _not_replayed(setting: str) -> BadRequestError:
     return BadRequestError(
         phrase("{setting} is not a setting that can be replayed", setting=setting),
         advice=phrase(
-            "Use {first}, {second}, {third} or {fourth}.",
+            "Use {first}, {second}, {third}, {fourth} or {fifth}.",
             first="expandable_segments:True",
             second="max_split_size_mb:128",
             third="garbage_collection_threshold:0.8",
-            fourth="roundup_power2_divisions:8",
+            fourth="per_process_memory_fraction:0.9",
+            fifth="roundup_power2_divisions:8",
         ),
     )
 
@@ -74,6 +79,13 @@ def _number(value: str, least: float, most: float = float("inf")) -> float:
     if not least < number < most and number != least:
         raise ValueError(value)
     return number
+
+
+def _fraction(value: str) -> float:
+    fraction = float(value)
+    if not 0 < fraction <= 1:
+        raise ValueError(value)
+    return fraction
 
 
 def _divisions(value: str) -> tuple[int, ...]:

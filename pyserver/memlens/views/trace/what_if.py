@@ -24,6 +24,8 @@ from memlens.views.trace.oom.places import place_name
 MOST_SETTINGS = 64
 """How many settings one question may have."""
 MOST_LARGEST = 3
+NOTICEABLE = 0.01
+"""Settings that change the peak by a smaller share aren't worth a sentence."""
 
 
 class Changes(Struct, frozen=True, kw_only=True):
@@ -169,6 +171,8 @@ class Replayed(Protocol):
 
     candidates: Sequence[str]
     """Settings that are tried if nothing is asked for."""
+    combinations: Sequence[str]
+    """Several of them at once: the best is told of where it is better than each alone."""
     reserved_before_bytes: int
     """What was reserved before the first event."""
 
@@ -189,6 +193,9 @@ class Replayed(Protocol):
 
         Raises BadRequestError where the trace doesn't show what would be asked for.
         """
+
+    def resized(self, sizes: I64) -> Any:
+        """The trace, :class:`Requested`, with other bytes for the device's rows."""
 
     def is_laid_out_anew(self, settings: str, requested: Any) -> bool:
         """Whether what was live before the first event is laid out otherwise."""
@@ -245,22 +252,29 @@ def what_if(
         live = requested.live
         if changes.kinds and columns:
             curves = _curves(np.asarray(device.live), live, requested.source, columns)
-        for each in tried:
-            done = trace.run(each, limit, requested)
+
+        def replay(words: str) -> Run | None:
+            done = trace.run(words, limit, requested)
             if done is None:
-                continue
-            anew = anew or trace.is_laid_out_anew(each, requested)
+                return None
             peak = int(np.argmax(live[: done.events + 1]))
-            runs.append(
-                Run(
-                    settings=each,
-                    changes=changes,
-                    peak_allocated_bytes=int(live[peak]),
-                    peak_reserved_bytes=done.peak_reserved_bytes,
-                    largest=_largest(snapshot, device, *requested.live_at(peak)),
-                    out_of_memory=done.failure,
-                )
+            return Run(
+                settings=words,
+                changes=changes,
+                peak_allocated_bytes=int(live[peak]),
+                peak_reserved_bytes=done.peak_reserved_bytes,
+                largest=_largest(snapshot, device, *requested.live_at(peak)),
+                out_of_memory=done.failure,
             )
+
+        runs += [row for each in tried if (row := replay(each)) is not None]
+        if len(wanted) > len(settings):
+            together = [row for each in trace.combinations if (row := replay(each)) is not None]
+            best = min(runs[1:], key=_outcome, default=recorded)
+            better = min(together, key=_outcome, default=best)
+            if _is_better(better, best):
+                runs.append(better)
+        anew = any(trace.is_laid_out_anew(row.settings, requested) for row in runs[1:])
     return WhatIf(
         device=device.info.device,
         calibration=calibration,
@@ -270,6 +284,20 @@ def what_if(
         again=again,
         curves=curves,
         rows=runs,
+    )
+
+
+def _outcome(row: Run) -> tuple[bool, int]:
+    """By what runs are compared: whether memory ran out, and what was reserved."""
+    return row.out_of_memory is not None, row.peak_reserved_bytes
+
+
+def _is_better(row: Run, other: Run) -> bool:
+    """Whether settings come to noticeably less than others."""
+    if row.out_of_memory is not None:
+        return False
+    return other.out_of_memory is not None or row.peak_reserved_bytes < other.peak_reserved_bytes * (
+        1 - NOTICEABLE
     )
 
 
@@ -306,20 +334,28 @@ def _live_at(device: Device, moment: int) -> tuple[U32, I64]:
 
 def _largest(snapshot: Snapshot, device: Device, rows: U32, sizes: I64) -> list[Largest]:
     """The lines with the most of some bytes."""
+    found = by_line(snapshot, device, rows, sizes[:, None], 0, MOST_LARGEST)
+    return [Largest(name, sums[0]) for name, sums in found]
+
+
+def by_line(
+    snapshot: Snapshot, device: Device, rows: U32, columns: I64, order: int, most: int
+) -> list[tuple[Text, list[int]]]:
+    """The sums of columns, an item per row, by line: those with most in a column, ``order``, first."""
     frames, sources = labels_of(snapshot, device, rows)
     early = (frames == NEVER) & (device.flags[rows] & BEFORE_TRACE != 0)
     labels, first, of_label = np.unique(
         np.where(early, NEVER + 1, frames.astype(np.int64)), return_index=True, return_inverse=True
     )
-    sums = np.zeros(len(labels), np.int64)
-    np.add.at(sums, of_label, sizes)
-    order = np.argsort(-sums, kind="stable")[:MOST_LARGEST].tolist()
-    known = snapshot.frames.rows(labels[each] for each in order if labels[each] < NEVER)
+    sums = np.zeros((len(labels), columns.shape[1]), np.int64)
+    np.add.at(sums, of_label, columns)
+    chosen = np.argsort(-sums[:, order], kind="stable")[:most].tolist()
+    known = snapshot.frames.rows(labels[each] for each in chosen if labels[each] < NEVER)
     found = []
-    for each in order:
-        place = None
+    for each in chosen:
         if labels[each] in known:
-            place = frame(known[labels[each]], int(sources[first[each]]))
-        why = SPECIAL_NAMES[NO_STACK if labels[each] == NEVER else ALLOCATED_EARLIER]
-        found.append(Largest(place_name(place, why), int(sums[each])))
+            name = place_name(frame(known[labels[each]], int(sources[first[each]])), None)
+        else:
+            name = place_name(None, SPECIAL_NAMES[NO_STACK if labels[each] == NEVER else ALLOCATED_EARLIER])
+        found.append((name, sums[each].tolist()))
     return found

@@ -4,10 +4,7 @@ from msgspec import Struct
 
 from memlens.texts import Text, phrase, plural
 from memlens.units import format_bytes
-from memlens.views.trace.what_if import Calibration, Run, WhatIf
-
-NOTICEABLE = 0.01
-"""A setting that changes the peak by a smaller share isn't worth a sentence."""
+from memlens.views.trace.what_if import NOTICEABLE, Calibration, Run, WhatIf
 
 CHANGES = {
     "without": phrase("Without these allocations"),

@@ -19,6 +19,7 @@ class Replay:
         expandable: bool,
         max_split: int,
         limit: int,
+        allowed: int,
         collects_from: float,
         follows: bool,
     ) -> None: ...

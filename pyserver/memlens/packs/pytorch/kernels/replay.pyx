@@ -74,7 +74,9 @@ cdef class Replay(Driver):
         cdef Arena *arena = &self.arenas[arena_number]
         cdef size_t at = place(arena.free, arena.free_count, size, 0)
         cdef int32_t number
-        self.calls += 1
+        if arena.releasable and not arena.small:
+            # of the one pool that garbage is collected from
+            self.calls += 1
         self.steps += 1
         if at >= arena.free_count:
             return NO_BLOCK
@@ -107,7 +109,7 @@ cdef class Replay(Driver):
         cdef Block *block
         cdef bint splits
         if number == NO_BLOCK:
-            if self.collects_from > 0 and self.limit < UNLIMITED:
+            if self.collects_from > 0 and self.allowed < UNLIMITED:
                 self.collect()
             done = self.allocate_segment(arena, size, &number)
             if done == 0 and self.release_some(arena, size):

@@ -19,7 +19,7 @@ cdef class Driver(Blocks):
     cdef uint64_t next_address
     cdef int64_t missing
     cdef bint expandable
-    cdef int64_t max_split, limit
+    cdef int64_t max_split, limit, allowed
     cdef double collects_from
     cdef readonly int64_t segments_equal
 

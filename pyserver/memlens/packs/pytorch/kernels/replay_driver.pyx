@@ -26,14 +26,18 @@ cdef inline int64_t segment_size(int64_t size) noexcept nogil:
 
 
 cdef class Driver(Blocks):
-    """What the driver has is ``limit`` bytes, 0 for as much as is asked for."""
+    """What the driver has is ``limit`` bytes, 0 for as much as is asked for.
+
+    Of these the program may have ``allowed`` (``set_per_process_memory_fraction``), 0 where it set no fraction.
+    """
 
     def __cinit__(self, const uint8_t[:, ::1] arenas, size_t rows, *, bint expandable, int64_t max_split,
-                  int64_t limit, double collects_from, **__):
+                  int64_t limit, int64_t allowed, double collects_from, **__):
         self.rows = rows
         self.expandable = expandable
         self.max_split = max_split if max_split > 0 else UNLIMITED
         self.limit = limit if limit > 0 else UNLIMITED
+        self.allowed = allowed if allowed > 0 else UNLIMITED
         self.collects_from = collects_from
         self.next_address = FIRST_ADDRESS
         vector_init(&self.expected, sizeof(Expected))
@@ -163,6 +167,9 @@ cdef class Driver(Blocks):
     cdef int allocate_segment(self, int32_t arena, int64_t size, int32_t *found) noexcept nogil:
         """Get memory from the driver (``alloc_block``): 1 with a block, 0 if it has none, -1 without memory."""
         cdef int64_t bytes_ = segment_size(size)
+        if bytes_ > self.allowed - self.reserved_bytes:
+            self.missing = bytes_ - (self.allowed - self.reserved_bytes)
+            return 0
         if self.expandable:
             return self.allocate_expandable(arena, size, found)
         if not self.fits(bytes_):
@@ -299,7 +306,7 @@ cdef class Driver(Blocks):
 
     cdef int collect(self) noexcept nogil:
         """Return segments that haven't been used for longest (``garbage_collect_cached_blocks``)."""
-        cdef int64_t most = <int64_t> (self.collects_from * <double> self.limit)
+        cdef int64_t most = <int64_t> (self.collects_from * <double> self.allowed)
         cdef int64_t target, reclaimed = 0, age = 0, number_free = 0
         cdef double oldest
         cdef size_t arena

@@ -22,6 +22,8 @@ class Block:
     state: str = FREE
     number: int = -1
     requested: int = 0
+    freed_at: int = 0
+    """How often a free block had been looked for when it became free."""
 
 
 @dataclass
@@ -45,6 +47,7 @@ class Segment:
         for block in self.blocks:
             if kept and kept[-1].state == block.state and block.state in (FREE, UNMAPPED):
                 kept[-1].size += block.size
+                kept[-1].freed_at = max(kept[-1].freed_at, block.freed_at)
             else:
                 kept.append(block)
         self.blocks = kept
@@ -56,11 +59,17 @@ class ReferenceAllocator:
     max_split: int = 0
     divisions: int = 0
     capacity: int = 1 << 60
+    fraction: float = 0
+    """Of the capacity, as set_per_process_memory_fraction() has it; 0 where that wasn't called."""
+    threshold: float = 0
+    """garbage_collection_threshold, which does nothing without a fraction."""
     segments: list[Segment] = field(default_factory=list)
     events: list[dict[str, Any]] = field(default_factory=list)
     places: dict[int, tuple[Segment, Block]] = field(default_factory=dict)
     peak: int = 0
     next_addr: int = 0x7F0000000000
+    looked_for: int = 0
+    """How often a free block of the large pool was looked for, private pools aside."""
 
     @property
     def reserved(self) -> int:
@@ -91,8 +100,12 @@ class ReferenceAllocator:
     def malloc(self, number: int, requested: int, stream: int, pool: tuple[int, int]) -> None:
         size = self.rounded(requested)
         key = (stream, pool, size <= MIB)
+        if pool == (0, 0) and size > MIB:
+            self.looked_for += 1
         found = self.best(size, key)
         if found is None:
+            if self.fraction and self.threshold:
+                self.collect()
             found = self.more(size, key)
             if found is None and self.release_some(size, key):
                 found = self.more(size, key)
@@ -152,9 +165,11 @@ class ReferenceAllocator:
     def more(self, size: int, key: Any) -> tuple[Segment, Block] | None:
         """Memory from the driver."""
         stream, pool, small = key
+        total = 2 * MIB if small else 20 * MIB if size < 10 * MIB else -(-size // (2 * MIB)) * 2 * MIB
+        if self.fraction and self.reserved + total > int(self.fraction * self.capacity):
+            return None
         if self.expandable:
             return self.map(size, key)
-        total = 2 * MIB if small else 20 * MIB if size < 10 * MIB else -(-size // (2 * MIB)) * 2 * MIB
         if self.reserved + total > self.capacity:
             return None
         segment = Segment(stream, pool, small, False, [Block(self.next_addr, total)])
@@ -225,6 +240,26 @@ class ReferenceAllocator:
             self.give_back(segment)
         return sum(each[0] for each in fits) >= wanted
 
+    def collect(self) -> None:
+        """Return whole segments of large pools, the ones that were free for longest first (age by age)."""
+        most = int(self.threshold * int(self.fraction * self.capacity))
+        wanted = self.reserved - most
+        returned = 0
+        while returned < wanted:
+            whole = [
+                segment
+                for segment in self.segments
+                if segment.pool == (0, 0) and not segment.small and not segment.expandable
+                if [block.state for block in segment.blocks] == [FREE]
+            ]
+            ages = [self.looked_for - segment.blocks[0].freed_at for segment in whole]
+            old = [segment for segment, age in zip(whole, ages, strict=True) if age >= sum(ages) / len(ages)]
+            if not old:
+                return
+            for segment in old:
+                returned += segment.mapped
+                self.give_back(segment)
+
     def give_back(self, segment: Segment) -> None:
         self.segments.remove(segment)
         self.record(
@@ -264,7 +299,7 @@ class ReferenceAllocator:
         if number not in self.places:
             return
         segment, block = self.places.pop(number)
-        block.state, block.number = FREE, -1
+        block.state, block.number, block.freed_at = FREE, -1, self.looked_for
         self.record("free_completed", block.addr, block.requested, segment.stream, segment.pool)
         segment.merge()
 

@@ -25,6 +25,19 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "roundup_power2_divisions:4": {"divisions": 4},
     "expandable_segments:True,roundup_power2_divisions:8": {"expandable": True, "divisions": 8},
 }
+# what a program may have of the memory that there is
+FRACTIONS: dict[str, dict[str, Any]] = {
+    "per_process_memory_fraction:0.9": {"fraction": 0.9},
+    "per_process_memory_fraction:0.9,expandable_segments:True": {"fraction": 0.9, "expandable": True},
+    "per_process_memory_fraction:1.0,garbage_collection_threshold:0.5": {"fraction": 1.0, "threshold": 0.5},
+    "per_process_memory_fraction:0.9,garbage_collection_threshold:0.8,max_split_size_mb:32": {
+        "fraction": 0.9,
+        "threshold": 0.8,
+        "max_split": 32 * MIB,
+    },
+    # without a fraction it does nothing
+    "garbage_collection_threshold:0.5": {"threshold": 0.5},
+}
 Step = tuple[Literal["malloc", "request", "complete", "empty"], int, int, int, tuple[int, int]]
 
 
@@ -150,8 +163,10 @@ def test_a_smaller_device_fails_where_it_does(
     snapshot, steps = made(whole.snapshot()), shown(whole.events)
     for share in (0.5, 0.8, 0.95):
         capacity = int(whole.peak * share)
-        settings = {words: {**each, "capacity": capacity} for words, each in SETTINGS.items()}
-        found = what_if(snapshot, settings=list(SETTINGS), capacity_bytes=capacity)
+        settings = {
+            words: {**each, "capacity": capacity} for words, each in {**SETTINGS, **FRACTIONS}.items()
+        }
+        found = what_if(snapshot, settings=list(settings), capacity_bytes=capacity)
         for row, each in zip(found.rows[2:], settings.values(), strict=True):
             allocator = served(steps, **each)
             last = allocator.events[-1]
@@ -205,6 +220,53 @@ def test_a_trace_that_begins_in_the_middle_is_reproduced(
     assert exact >= 9
 
 
+def test_garbage_is_collected_where_that_changes_what_is_reserved(
+    made: Callable[[dict[str, Any]], Snapshot],
+) -> None:
+    words, settings = "per_process_memory_fraction:1.0,garbage_collection_threshold:0.5", {"fraction": 1.0}
+    differ = 0
+    for seed in range(4):
+        steps = [step for step in program(seed, 700) if step[0] != "empty"]
+        whole = served(steps)
+        capacity = whole.peak * 2
+        other = served(shown(whole.events), **settings, threshold=0.3, capacity=capacity)
+        found = what_if(
+            made(whole.snapshot()), settings=[words.replace("0.5", "0.3")], capacity_bytes=capacity
+        )
+        assert found.rows[-1].peak_reserved_bytes == other.peak
+        differ += other.peak != whole.peak
+    assert differ
+
+
+def test_a_combination_is_told_of_where_it_is_better_than_its_parts(
+    made: Callable[[dict[str, Any]], Snapshot],
+) -> None:
+    steps: list[Step] = []
+    # by stream and mebibytes; 0 frees the one before
+    asked = [(0, 33), (0, 0), (0, 36), (0, 200), (0, 0), (0, 40), (0, 200), (1, 10), (2, 10), (3, 10)]
+    for number, (stream, size) in enumerate(asked):
+        if size:
+            steps.append(("malloc", number, size * MIB, stream, (0, 0)))
+        else:
+            steps += [(kind, number - 1, 0, 0, (0, 0)) for kind in ("request", "complete")]
+    found = what_if(made(served(steps).snapshot()))
+    # rounded up, 33 and 36 MiB share a segment of 36; without splitting, both 200 MiB one of 200, or rounded up 208;
+    # with pages of 20 MiB, each stream has one for its 10
+    assert [(row.settings, row.peak_reserved_bytes // MIB) for row in found.rows] == [
+        ("recorded", 34 + 36 + 200 + 200 + 30),
+        ("expandable_segments:True", 280 + 60),
+        ("max_split_size_mb:128", 34 + 36 + 200 + 40 + 30),
+        ("max_split_size_mb:512", 34 + 36 + 200 + 200 + 30),
+        ("roundup_power2_divisions:8", 36 + 208 + 208 + 30),
+        ("max_split_size_mb:128,roundup_power2_divisions:8", 36 + 208 + 40 + 30),
+    ]
+    assert "With max_split_size_mb:128,roundup" in str(conclusion(found))
+    # where none is better than its parts, none is told of
+    for seed in range(3):
+        rows = what_if(made(served(program(seed, 300)).snapshot())).rows
+        assert not any("," in row.settings for row in rows)
+
+
 def test_what_is_left_out_is_not_asked_for(made: Callable[[dict[str, Any]], Snapshot]) -> None:
     steps = program(8, 600)
     allocator = served(steps)
@@ -236,6 +298,13 @@ def test_real_traces_are_reproduced(path: Path, looked_at: Callable[[Path], Snap
         assert len(found.rows) > 2
 
 
+def test_a_fraction_of_memory_that_is_not_known_means_nothing(
+    made: Callable[[dict[str, Any]], Snapshot],
+) -> None:
+    with pytest.raises(BadRequestError, match="how much memory there was"):
+        what_if(made(served(program(1, 50)).snapshot()), settings=["per_process_memory_fraction:0.5"])
+
+
 def test_settings_are_read_as_pytorch_reads_them() -> None:
     assert parse("default") == Settings(words="default")
     words = "max_split_size_mb:64, expandable_segments:True"
@@ -243,7 +312,8 @@ def test_settings_are_read_as_pytorch_reads_them() -> None:
     found = parse("roundup_power2_divisions:[4:2,8:4,>:8]")
     assert found.divisions == (2, 2, 2, 4, *(8,) * 12)
     for wrong in ("", "x", "x:1", "max_split_size_mb:1", "max_split_size_mb:nan", "expandable_segments:maybe",
-                  "roundup_power2_divisions:3", "garbage_collection_threshold:1.5"):  # fmt: skip
+                  "roundup_power2_divisions:3", "garbage_collection_threshold:1.5", "per_process_memory_fraction:1.1",
+                  "per_process_memory_fraction:0"):  # fmt: skip
         with pytest.raises(BadRequestError):
             parse(wrong)
 

@@ -10,6 +10,7 @@ from tests.python.conftest import real_programs
 from tests.python.test_allocator import open_data
 
 from memlens.errors import BadRequestError
+from memlens.packs.pytorch.ooms import marks, oom
 from memlens.packs.pytorch.tests.reference_allocator import MIB, DeviceFullError, ReferenceAllocator
 from memlens.store.snapshot import Snapshot
 from memlens.views.trace.what_if import Again, Changes, Run, WhatIf, what_if
@@ -146,6 +147,30 @@ def test_what_died_in_the_forward_pass_is_held_as_in_the_steps_before(made: Call
     assert found.again == Again(3, 12, 3)
     assert found.rows[1].out_of_memory is None
     assert figures(found.rows[1]) == (32, 60)
+
+
+@pytest.mark.parametrize(
+    ("held", "asked", "capacity", "enough"),
+    [
+        # 20 instead of 40 MiB of a leave 40 for z
+        ([("a", 40), ("b", 30)], 40, 100, "Half of what a.py:1 (forward) allocates"),
+        # half of a and b are too little, and so is half of all; without a there are 20 MiB more
+        ([("a", 40), ("b", 30)], 65, 100, "Without what a.py:1 (forward) allocates"),
+        # each of the three is too little
+        ([("a", 30), ("b", 30), ("c", 30)], 70, 100, None),
+        # with half of a there are 10 + 32 + 48, and half of b needs a segment of 20
+        ([("a", 20), ("b", 16), ("c", 16)], 48, 88, "Without what a.py:1 (forward) allocates"),
+    ],
+)
+def test_what_would_have_been_enough_is_said(
+    held: list[tuple[str, int]], asked: int, capacity: int, enough: str | None, made: Callable[..., Snapshot]
+) -> None:
+    snapshot = made([*held, ("z", asked)], capacity=capacity * MIB)
+    (mark,) = [mark for mark in marks(snapshot).marks if mark.kind == "oom"]
+    said = [each for each in oom(snapshot, 0, mark.event).findings if each.code == "enough"]
+    assert [str(each.text).split(" would")[0].split(" the request")[0] for each in said] == (
+        [enough] if enough else []
+    )
 
 
 def test_it_is_said_where_the_trace_does_not_show_what_is_computed_again(

@@ -1,0 +1,134 @@
+"""How large something may be: figures by hand, and real traces that are foretold from two others of the program."""
+
+import contextlib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.python.conftest import DATA, real_files
+from tests.python.test_allocator import open_data
+
+from memlens.errors import BadRequestError
+from memlens.packs.pytorch.tests.reference_allocator import MIB, ReferenceAllocator
+from memlens.store.snapshot import Snapshot
+from memlens.views.trace.how_large import HowLarge, asked_in, how_large
+from memlens.views.trace.how_large_words import sizes_said
+
+
+def trained(size: int, *, more: bool = False, noise: int = 0) -> dict[str, Any]:
+    """A program's trace: 30 MiB, two that grow in proportion to the size, and one with its square. All are held."""
+    allocator = ReferenceAllocator()
+    asked = [("weights", 30 * MIB), ("x", size * 2 * MIB), ("x", size * 3 * MIB), ("scores", size**2 * MIB)]
+    for number, (name, amount) in enumerate(
+        [*asked, *([("other", noise * MIB)] * (1 + more) if noise else [])]
+    ):
+        allocator.malloc(number, amount, 0, (0, 0))
+        for event in allocator.events[-2:]:
+            event["frames"] = [{"filename": "/job/a.py", "line": len(name), "name": name}]
+    return allocator.snapshot()
+
+
+@pytest.fixture
+def beside(tmp_path: Path) -> Iterator[Callable[..., HowLarge]]:
+    with contextlib.ExitStack() as stack:
+
+        def opened(data: dict[str, Any]) -> Snapshot:
+            folder = tmp_path / str(len(list(tmp_path.iterdir())))
+            folder.mkdir()
+            return stack.enter_context(contextlib.closing(open_data(folder, data)))
+
+        def asked(smaller: dict[str, Any], larger: dict[str, Any], *args: Any, **named: Any) -> HowLarge:
+            return how_large(opened(larger), None, asked_in(opened(smaller), None), *args, **named)
+
+        yield asked
+
+
+def test_what_is_constant_linear_and_quadratic_is_told_apart(beside: Callable[..., HowLarge]) -> None:
+    found = beside(trained(4), trained(6), (4, 6), [8, 12])
+    # 30 + 5 n + n², each in a segment of its own, of whole 2 MiB
+    assert [
+        (row.size, row.peak_allocated_bytes // MIB, row.peak_reserved_bytes // MIB) for row in found.rows
+    ] == [
+        (6, 30 + 30 + 36, 30 + 12 + 18 + 36),
+        (8, 30 + 40 + 64, 30 + 16 + 24 + 64),
+        (12, 30 + 60 + 144, 30 + 24 + 36 + 144),
+    ]
+    lines = {
+        str(line.name): (line.smaller_bytes // MIB, line.bytes // MIB, line.growth) for line in found.lines
+    }
+    assert lines == {
+        "a.py:6 (scores)": (16, 36, "quadratic"),
+        "a.py:1 (x)": (20, 30, "linear"),
+        "a.py:7 (weights)": (30, 30, "constant"),
+    }
+    assert str(found.lines[0].name) == "a.py:6 (scores)"
+    assert (found.check_bytes, found.checked_bytes) == (66 * MIB, 66 * MIB)
+    assert found.largest is None
+
+
+@pytest.mark.parametrize(
+    # of size 10: 30 + 20 + 30 + 100; of 11 it would be 30 + 22 + 34 + 122
+    ("capacity", "largest"),
+    [(180, 10), (207, 10), (208, 11), (179, 9), (66, 4), (65, None)],
+)
+def test_the_largest_that_fits_is_found(
+    capacity: int, largest: int | None, beside: Callable[..., HowLarge]
+) -> None:
+    assert beside(trained(4), trained(6), (4, 6), capacity_bytes=capacity * MIB).largest == largest
+
+
+def test_what_has_no_pair_makes_a_range(beside: Callable[..., HowLarge]) -> None:
+    # 8 MiB of 104, in a segment of 20, that the smaller one asks for twice: 8 to 32 MiB at twice the size
+    found = beside(trained(4, noise=8, more=True), trained(6, noise=8), (4, 6), [12])
+    row = found.rows[1]
+    assert (row.peak_allocated_bytes // MIB, row.most_allocated_bytes // MIB) == (234 + 8, 234 + 32)
+    assert (row.peak_reserved_bytes // MIB, row.most_reserved_bytes // MIB) == (234 + 20, 234 + 32)
+    with pytest.raises(BadRequestError, match="no counterpart"):
+        beside(trained(4, noise=20, more=True), trained(6, noise=20), (4, 6))
+
+
+def test_sizes_that_say_nothing_are_refused(beside: Callable[..., HowLarge]) -> None:
+    for sizes in ((6, 4), (100, 105), (0, 4)):
+        with pytest.raises(BadRequestError, match="Sizes"):
+            beside(trained(4), trained(6), sizes)
+
+
+@pytest.mark.skipif(not DATA.is_dir(), reason="needs real traces")
+@pytest.mark.parametrize(
+    ("program", "smaller", "larger", "other", "reserved"),
+    [
+        ("niu__forward_and_backward_memory_snapshot_{}__*", 100, 150, 200, True),
+        ("niu__forward_and_backward_memory_snapshot_{}__*", 150, 200, 100, True),
+        ("niu__forward_memory_snapshot_{}__*", 100, 150, 200, True),
+        ("niu__forward_memory_snapshot_{}__*", 100, 200, 150, True),
+        # these begin in the middle: what is reserved then is not known for another size
+        ("wedson__medium_{}_inference*", 128, 256, 1024, False),
+    ],
+)
+def test_a_run_that_was_held_out_is_foretold(
+    program: str, smaller: int, larger: int, other: int, reserved: bool, looked_at: Callable[[Path], Snapshot]
+) -> None:
+    asked, trace, held_out = (
+        looked_at(real_files(program.format(size))[0]) for size in (smaller, larger, other)
+    )
+    found = how_large(trace, 0, asked_in(asked, 0), (smaller, larger), [other])
+    row = found.rows[1]
+    recorded = how_large(held_out, 0, asked_in(asked, 0), (1, 2)) if other > larger else None
+    assert row.peak_allocated_bytes == pytest.approx(held_out.device(0).info.peak_bytes, rel=0.001)
+    assert row.most_allocated_bytes == pytest.approx(row.peak_allocated_bytes, rel=0.001)
+    if reserved and recorded is not None:
+        assert row.peak_reserved_bytes == pytest.approx(recorded.rows[0].peak_reserved_bytes, rel=0.001)
+
+
+def test_it_is_said_in_sentences(beside: Callable[..., HowLarge]) -> None:
+    found = beside(trained(4), trained(6), (4, 6), capacity_bytes=180 * MIB)
+    first, *others = (str(each) for each in sizes_said(found, 4))
+    assert first == (
+        "Of what is allocated 31% is constant, 31% grows in proportion to the size, 38% with its square, "
+        "and of 0% that can't be told."
+    )
+    assert others == [
+        "Worked out from the larger trace, the smaller one has a peak of 66 MiB; it had 66 MiB.",
+        "Sizes of up to 10 fit into 180 MiB.",
+    ]

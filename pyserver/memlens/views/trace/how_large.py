@@ -1,0 +1,265 @@
+"""How large a batch, a sequence or a model may be: two traces of a program beside each other, and what grows how.
+
+* Allocations of both are *paired* if as many were made with their stack: the first with the first, and so on. A stack
+  is here its three innermost lines of Python, since a program is often edited between two runs; where it has none, its
+  functions.
+* A pair is constant, or grows in proportion to the size or to its square, if its bytes do so to within 1%. What has no
+  pair or grows otherwise may be constant or grow with the square: the figures are then a range.
+* For another size the larger trace is replayed with the bytes that its allocations would have. If more than a tenth of
+  its bytes are uncertain, the traces aren't of one program, and there is no answer.
+* As a check, the smaller trace's peak is worked out from the larger one in the same way.
+
+What was allocated before the first event is constant.
+"""
+
+from collections.abc import Hashable, Sequence
+from typing import Literal, NamedTuple
+
+import numpy as np
+from msgspec import Struct
+
+from memlens.arrays import F64, I64, U32, Mask
+from memlens.errors import BadRequestError
+from memlens.model.frames import NATIVE
+from memlens.packs import registry
+from memlens.store.models import timeline_of
+from memlens.store.snapshot import Snapshot
+from memlens.store.trace.device import Device
+from memlens.texts import Text, phrase
+from memlens.views.selection.columns import device_of
+from memlens.views.trace.what_if import Calibration, Replayed, by_line
+
+Growth = Literal["constant", "linear", "quadratic", "otherwise"]
+GROWTHS: tuple[Growth, ...] = ("constant", "linear", "quadratic", "otherwise")
+_INNERMOST = 3
+_CLOSE = 0.01
+_LEAST_RATIO = 1.1
+"""Between the sizes: below, growth can't be told from chance."""
+_MOST_UNCERTAIN = 0.1
+_MOST_LINES = 20
+_MOST_TIMES = 64
+"""By how much more than recorded a size is looked for."""
+
+
+class Asked(NamedTuple):
+    """What the smaller run asked for."""
+
+    stacks: list[Hashable]
+    """Of each stack what it is known by."""
+    of_rows: U32
+    sizes: I64
+    peak_bytes: int
+
+
+class SizeRow(Struct, frozen=True, kw_only=True):
+    """A size, and what is allocated and reserved at its peak: at least and at most where that isn't certain."""
+
+    size: int
+    recorded: bool
+    peak_allocated_bytes: int
+    most_allocated_bytes: int
+    peak_reserved_bytes: int
+    most_reserved_bytes: int
+
+
+class GrowingLine(Struct, frozen=True):
+    """A line's bytes at the larger trace's peak, those of its pairs in the smaller one, and how most of them grow."""
+
+    name: Text
+    smaller_bytes: int
+    bytes: int
+    growth: Growth
+
+
+class HowLarge(Struct, frozen=True, kw_only=True):
+    """The answer; the rows begin with what was recorded, the others by size."""
+
+    calibration: Calibration
+    shares: dict[Growth, float]
+    """Of the bytes that the larger trace allocates."""
+    check_bytes: int
+    """The smaller trace's peak by the same rule, from the larger one."""
+    checked_bytes: int
+    """What it was."""
+    reserved_before_bytes: int
+    """What was reserved before the larger trace began, whatever the size."""
+    rows: list[SizeRow]
+    lines: list[GrowingLine]
+    capacity_bytes: int | None
+    largest: int | None
+    """The largest size that fits for certain, if this is known and it is at least the smaller one's."""
+
+
+def asked_in(snapshot: Snapshot, number: int | None) -> Asked:
+    """What a device's trace asked for; ``number`` None means the device to show first."""
+    device = _device(snapshot, number)
+    rows = _rows(device)
+    return Asked(_known_by(snapshot), device.stack[rows], device.size[rows], device.info.peak_bytes)
+
+
+def how_large(
+    snapshot: Snapshot,
+    number: int | None,
+    smaller: Asked,
+    sizes: tuple[int, int],
+    others: Sequence[int] = (),
+    capacity_bytes: int | None = None,
+) -> HowLarge:
+    """What ``others`` would need, and the largest that fits: ``sizes`` are those of the smaller and of this trace.
+
+    Raises :class:`BadRequestError`.
+    """
+    small, large = sizes
+    if not 0 < small < large or large < small * _LEAST_RATIO:
+        raise BadRequestError(
+            phrase("Sizes must be of the smaller and the larger trace, with a tenth between them at least")
+        )
+    if any(not 0 < size <= large * _MOST_TIMES for size in others):
+        raise BadRequestError(phrase("A size is at most {most} times that of the trace", most=_MOST_TIMES))
+    device = _device(snapshot, number)
+    part = registry.replay_of(snapshot.info.kind)
+    if part is None:
+        raise BadRequestError(phrase("Files of this kind don't say what their allocator was asked for"))
+    trace = part(snapshot, device)
+    calibration = trace.calibrate()
+    if calibration.reason is not None:
+        raise BadRequestError(phrase("This trace can't be replayed: {reason}", reason=calibration.reason))
+    growth, before = _growths(snapshot, device, smaller, large / small)
+    amounts = np.bincount(growth, device.size[_rows(device)], len(GROWTHS))
+    shares = dict(zip(GROWTHS, (amounts / max(amounts.sum(), 1)).tolist(), strict=True))
+    if shares["otherwise"] > _MOST_UNCERTAIN:
+        raise BadRequestError(
+            phrase(
+                "{share} of what is allocated has no counterpart in the other trace, or grows in no known way",
+                share=f"{shares['otherwise']:.0%}",
+            ),
+            advice=phrase("Record both with one program, which differs in one size alone."),
+        )
+    limit = trace.limit_bytes() if capacity_bytes is None else capacity_bytes
+    runs = _Runs(trace, device, growth, large)
+    return HowLarge(
+        calibration=calibration,
+        shares=shares,
+        check_bytes=runs.allocated(small),
+        checked_bytes=smaller.peak_bytes,
+        reserved_before_bytes=trace.reserved_before_bytes,
+        rows=[runs.row(size, recorded=size == large) for size in (large, *sorted({*others} - {large}))],
+        lines=_lines(snapshot, device, growth, before),
+        capacity_bytes=limit,
+        largest=None if limit is None else runs.largest(small, limit),
+    )
+
+
+class _Runs:
+    """The larger trace with other sizes."""
+
+    def __init__(self, trace: Replayed, device: Device, growth: I64, size: int) -> None:
+        self.trace, self.size = trace, size
+        self.sizes = device.size.astype(np.float64)
+        self.rows, self.growth = _rows(device), growth
+
+    def bytes_of(self, size: int, otherwise: int) -> I64:
+        """Each row's bytes for a size; ``otherwise`` is the power with which those grow that can't be told."""
+        powers = np.array([0, 1, 2, otherwise])[self.growth]
+        found: F64 = self.sizes.copy()
+        found[self.rows] *= (size / self.size) ** powers
+        return np.maximum(np.rint(found), np.minimum(self.sizes, 1)).astype(np.int64)
+
+    def allocated(self, size: int) -> int:
+        """The bytes at the peak, where what can't be told is constant."""
+        return int(self.trace.resized(self.bytes_of(size, 0)).live.max())
+
+    def row(self, size: int, *, recorded: bool) -> SizeRow:
+        """What a size comes to."""
+        found = []
+        for power in (0, 2):
+            requested = self.trace.resized(self.bytes_of(size, power))
+            done = self.trace.run("recorded", None, requested)
+            allocated = int(requested.live.max())
+            found.append((allocated, allocated if done is None else done.peak_reserved_bytes))
+        found.sort()
+        return SizeRow(
+            size=size,
+            recorded=recorded,
+            peak_allocated_bytes=found[0][0],
+            most_allocated_bytes=found[1][0],
+            peak_reserved_bytes=min(found[0][1], found[1][1]),
+            most_reserved_bytes=max(found[0][1], found[1][1]),
+        )
+
+    def fits(self, size: int, limit: int) -> bool:
+        """Whether a size certainly gets all its memory."""
+        done = self.trace.run("recorded", limit, self.trace.resized(self.bytes_of(size, 2)))
+        return done is not None and done.failure is None
+
+    def largest(self, least: int, limit: int) -> int | None:
+        """The largest size from ``least`` on that fits, by bisection."""
+        if not self.fits(least, limit):
+            return None
+        low, high = least, self.size * _MOST_TIMES
+        while high - low > 1:
+            middle = min((low + high) // 2, low * 2)
+            if self.fits(middle, limit):
+                low = middle
+            else:
+                high = middle
+        return low
+
+
+def _device(snapshot: Snapshot, number: int | None) -> Device:
+    info = timeline_of(snapshot.info, "events")
+    return device_of(snapshot, info.default_device if number is None else number).whole
+
+
+def _rows(device: Device) -> U32:
+    """The rows that were allocated by events, in order."""
+    return np.flatnonzero(device.start > 0).astype(np.uint32)
+
+
+def _known_by(snapshot: Snapshot) -> list[Hashable]:
+    """What each stack is known by in another file."""
+    frames = dict(enumerate(snapshot.frames.each()))
+    found: list[Hashable] = []
+    for stack in range(len(snapshot.stacks.node)):
+        rows = [frames[number] for number in snapshot.stack_frame_ids(stack)]
+        lines = tuple((row[1], row[2]) for row in rows if row[3] != NATIVE)[:_INNERMOST]
+        found.append(lines or tuple(row[2] for row in rows))
+    return found
+
+
+def _growths(snapshot: Snapshot, device: Device, smaller: Asked, ratio: float) -> tuple[I64, I64]:
+    """How each of the device's requests grows, and its bytes in the smaller trace, 0 where it has no pair."""
+    numbers: dict[Hashable, int] = {}
+    own_stacks, other_stacks = (
+        np.array([numbers.setdefault(key, len(numbers)) for key in keys], np.int64)
+        for keys in (_known_by(snapshot), smaller.stacks)
+    )
+    rows = _rows(device)
+    own, other = own_stacks[device.stack[rows]], other_stacks[smaller.of_rows]
+    counts, other_counts = (np.bincount(each, minlength=len(numbers)) for each in (own, other))
+    as_many: Mask = counts == other_counts
+    order, other_order = (np.argsort(each, kind="stable") for each in (own, other))
+    order, other_order = order[as_many[own[order]]], other_order[as_many[other[other_order]]]
+    before = np.zeros(len(rows), np.int64)
+    before[order] = smaller.sizes[other_order]
+    found = np.full(len(rows), GROWTHS.index("otherwise"), np.int64)
+    grown = device.size[rows] / np.maximum(before, 1)
+    for power in (2, 1, 0):
+        found[(before > 0) & (np.abs(grown / ratio**power - 1) < _CLOSE)] = power
+    return found, before
+
+
+def _lines(snapshot: Snapshot, device: Device, growth: I64, before: I64) -> list[GrowingLine]:
+    """The lines at the peak, the largest first, by what grows most of each."""
+    rows = _rows(device)
+    live = (device.start[rows] <= device.info.peak_moment) & (device.end[rows] > device.info.peak_moment)
+    sizes = device.size[rows][live]
+    columns = [
+        before[live],
+        sizes,
+        *(np.where(growth[live] == each, sizes, 0) for each in range(len(GROWTHS))),
+    ]
+    return [
+        GrowingLine(name, sums[0], sums[1], GROWTHS[int(np.argmax(sums[2:]))])
+        for name, sums in by_line(snapshot, device, rows[live], np.stack(columns, 1), 1, _MOST_LINES)
+    ]

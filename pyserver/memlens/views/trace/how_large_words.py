@@ -1,0 +1,48 @@
+"""How large something may be, in sentences."""
+
+from collections.abc import Iterator
+
+from memlens.texts import Text, phrase
+from memlens.units import format_bytes
+from memlens.views.trace.how_large import Growth, HowLarge
+
+GROWTH_WORDS: dict[Growth, str] = {
+    "constant": "constant",
+    "linear": "in proportion",
+    "quadratic": "with the square",
+    "otherwise": "unknown",
+}
+
+
+def sizes_said(found: HowLarge, small: int) -> Iterator[Text]:
+    """What grows, how sure that is, and the largest size that fits."""
+    shares = found.shares
+    yield phrase(
+        "Of what is allocated {constant} is constant, {linear} grows in proportion to the size, {quadratic} with its "
+        "square, and of {otherwise} that can't be told.",
+        **{name: f"{share:.0%}" for name, share in shares.items()},
+    )
+    yield phrase(
+        "Worked out from the larger trace, the smaller one has a peak of {size}; it had {recorded}.",
+        size=format_bytes(found.check_bytes),
+        recorded=format_bytes(found.checked_bytes),
+    )
+    if found.reserved_before_bytes:
+        yield phrase(
+            "{size} were reserved before the trace began. They are taken to be the same for each size.",
+            size=format_bytes(found.reserved_before_bytes),
+        )
+    if found.capacity_bytes is None:
+        return
+    if found.largest is None:
+        yield phrase(
+            "Not even size {small} certainly fits into {capacity}.",
+            small=small,
+            capacity=format_bytes(found.capacity_bytes),
+        )
+        return
+    yield phrase(
+        "Sizes of up to {size} fit into {capacity}.",
+        size=found.largest,
+        capacity=format_bytes(found.capacity_bytes),
+    )
