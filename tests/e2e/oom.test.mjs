@@ -125,7 +125,15 @@ test('a line is left out, and it would have fitted', async () => {
   await view.locator('.menu').getByRole('menuitem', { name: 'What If Without This' }).click();
   const conclusion = view.locator('.what-if-conclusion');
   await conclusion.filter({ hasText: 'it would have fitted, with 80 MiB reserved at the peak' }).waitFor();
+  await view.locator('.what-if-terms select').selectOption({ label: 'Half the bytes' });
+  await conclusion
+    .filter({ hasText: 'halved it would have fitted, with 100 MiB reserved at the peak' })
+    .waitFor();
   await view.settled();
   await view.assertAccessible(['What if']);
-  await vscode.screenshot('what-if');
+  for (const theme of ['light', 'hc', 'dark']) {
+    await vscode.setTheme(theme);
+    await view.settled();
+    await vscode.screenshot(`what-if-${theme}`);
+  }
 });

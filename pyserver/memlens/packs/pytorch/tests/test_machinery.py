@@ -47,6 +47,8 @@ def test_what_an_optimizer_and_the_backward_pass_allocate(opened: Opened, tmp_pa
     snapshot = run.snapshot(opened, tmp_path)
     (found,) = of_rule(snapshot, "machinery")
     assert found.figure.amount == 10 * MIB
+    # of 40 MiB in all
+    assert str(found.text).endswith("without temporaries. Without them the peak would be 30 MiB.")
     assert found.line is not None
     assert found.line.line == 9
     assert "foreach=False" in found.text

@@ -2,13 +2,16 @@
 
 from collections.abc import Iterator
 
+import numpy as np
+
 from memlens.packs import registry
-from memlens.texts import phrase
-from memlens.units import MIB
+from memlens.texts import Text, in_a_row, phrase
+from memlens.units import MIB, format_bytes
 from memlens.views.findings.answers import Evidence, Figure
 from memlens.views.findings.groups import top_groups
-from memlens.views.findings.trace.case import TraceCase
+from memlens.views.findings.trace.case import LEAST_EVENTS, TraceCase
 from memlens.views.findings.writing import Ranked, amount, made, percent, text_in_sql
+from memlens.views.selection.filters import narrowed
 from memlens.views.selection.machinery import machinery_stacks
 
 LEAST_SHARE = 0.05
@@ -34,7 +37,7 @@ def own_machinery(case: TraceCase) -> Iterator[Ranked]:
         sentence = phrase(
             "{size} ({share} of the peak) are {kind}, by {line}. {advice}",
             size=amount(figure, evidence), share=percent(lines.total, peak), kind=kind.title,
-            line=most.named(), advice=kind.advice,
+            line=most.named(), advice=in_a_row([kind.advice, *_without(case, kind.term)], " "),
         )  # fmt: skip
         finding = made(
             "machinery",
@@ -46,3 +49,13 @@ def own_machinery(case: TraceCase) -> Iterator[Ranked]:
             inferred=most.inferred,
         )
         yield Ranked(1.3 * lines.total / peak, finding)
+
+
+def _without(case: TraceCase, term: str) -> Iterator[Text]:
+    """What the peak would be without some allocations, which may be at another moment; nothing without a history."""
+    rows = narrowed(case.snapshot, case.number, term).rows
+    whole = case.device.whole
+    if rows is not None and case.info.events >= LEAST_EVENTS:
+        kept = np.setdiff1d(np.arange(whole.info.allocations, dtype=np.uint32), rows)
+        peak = whole.narrowed(kept).info.peak_bytes
+        yield phrase("Without them the peak would be {size}.", size=format_bytes(peak))
