@@ -1,10 +1,10 @@
 """What would have happened: a trace's requests served again, by other settings or with some of them changed."""
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Annotated, Any, NamedTuple, Protocol
 
 import numpy as np
-from msgspec import Struct, field
+from msgspec import Meta, Struct, field
 
 from memlens.arrays import I64, U32
 from memlens.errors import BadRequestError
@@ -27,17 +27,19 @@ MOST_LARGEST = 3
 NOTICEABLE = 0.01
 """Settings that change the peak by a smaller share aren't worth a sentence."""
 
+Filters = Annotated[list[str], Meta(max_length=64)]
+
 
 class Changes(Struct, frozen=True, kw_only=True):
     """Filters, by what is changed of the allocations that any of them matches."""
 
-    without: list[str] = field(default_factory=list)
+    without: Filters = field(default_factory=list)
     """They aren't asked for."""
-    halve: list[str] = field(default_factory=list)
+    halve: Filters = field(default_factory=list)
     """They have half as many bytes."""
-    free_at_once: list[str] = field(default_factory=list)
+    free_at_once: Filters = field(default_factory=list)
     """They are freed before the next event."""
-    recompute: list[str] = field(default_factory=list)
+    recompute: Filters = field(default_factory=list)
     """They are freed when their layer has run, and asked for again when its backward pass begins."""
 
     @property
