@@ -14,7 +14,7 @@ import { folderInMemory } from './lib/memory-folder.mjs';
 import { ROOT, VENV_PYTHON, venvProgram } from './lib/paths.mjs';
 import { setup } from './lib/setup.mjs';
 import { UserError, argumentsOf, filesUnder, main, run, seconds } from './lib/steps.mjs';
-import { bundleUnitTests } from './lib/unit.mjs';
+import { bundleUnitTests, withSources } from './lib/unit.mjs';
 
 const exists = (file) => existsSync(path.join(ROOT, file));
 const present = (...files) => files.filter(exists);
@@ -46,7 +46,8 @@ class Nothing extends Error {}
  * files, in memory where there is enough. alone: run no other step at the same time, for which its windows would wait.
  * slow: left out by --quick. again: the names of failures that may be run once more, and the commands for it; those that
  * pass then are shown as FLAKY.
- * flaky: the names of such tests where the runner itself ran them again.
+ * flaky: the names of such tests where the runner itself ran them again. readable: makes of a failure's output what a
+ * person reads.
  */
 const STEPS = [
   {
@@ -157,8 +158,9 @@ const STEPS = [
       if (!files.length) throw new Nothing('no unit tests');
       // Node's own choice is one fewer than there are cores, but most of these wait for a server at times.
       const lanes = `--test-concurrency=${Math.min(availableParallelism(), 4)}`;
-      return [node('--enable-source-maps', '--test', lanes, '--test-reporter=spec', ...rest, ...files)];
+      return [node('--test', lanes, '--test-reporter=spec', ...rest, ...files)];
     },
+    readable: withSources,
   },
   {
     name: 'e2e',
@@ -268,6 +270,7 @@ async function perform(step) {
     if (!(error instanceof Nothing || error instanceof UserError)) result.output += `${error.stack}\n`;
   }
   result.time = seconds(since);
+  if (result.state === 'FAIL' && step.readable) result.output = step.readable(result.output);
   const show = ['FAIL', 'FLAKY'].includes(result.state) || step.shown || values.verbose;
   if (show && result.output) {
     const rule = '-'.repeat(Math.max(8, 100 - step.name.length));

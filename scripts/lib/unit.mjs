@@ -1,18 +1,19 @@
 // Bundles the TypeScript unit tests for Node's test runner, each to one file in .cache/unit.
-import { existsSync, readdirSync } from 'node:fs';
+import { existsSync, readFileSync, readdirSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
+import { SourceMap } from 'node:module';
 import path from 'node:path';
 import { CACHE, ROOT } from './paths.mjs';
 
 const FOLDERS = ['tests/webview', 'tests/views', 'tests/extension'];
+const BUNDLES = path.join(CACHE, 'unit');
 
 /** @returns {Promise<string[]>} the bundled tests, relative to the root */
 export async function bundleUnitTests() {
   const tests = FOLDERS.filter((folder) => existsSync(path.join(ROOT, folder)))
     .flatMap((folder) => readdirSync(path.join(ROOT, folder)).map((name) => `${folder}/${name}`))
     .filter((file) => /\.test\.tsx?$/.test(file));
-  const outdir = path.join(CACHE, 'unit');
-  await rm(outdir, { recursive: true, force: true });
+  await rm(BUNDLES, { recursive: true, force: true });
   if (!tests.length) return [];
 
   // Imported here because set-up, which uses this folder too, runs before node_modules exist.
@@ -22,14 +23,16 @@ export async function bundleUnitTests() {
   await build({
     absWorkingDir: ROOT,
     entryPoints: tests,
-    outdir,
+    outdir: BUNDLES,
     outbase: 'tests',
     outExtension: { '.js': '.mjs' },
     bundle: true,
     platform: 'node',
     target: 'node20',
     format: 'esm',
-    sourcemap: 'inline',
+    // read where a test fails: with --enable-source-maps each file would read its own, a fifth of its time
+    sourcemap: 'linked',
+    sourcesContent: false,
     jsx: 'automatic',
     jsxImportSource: 'preact',
     // a DOM for components, which loads some of its parts by name
@@ -44,6 +47,26 @@ export async function bundleUnitTests() {
     },
   });
   return tests.map((file) =>
-    path.relative(ROOT, path.join(outdir, path.relative('tests', file).replace(/\.tsx?$/, '.mjs'))),
+    path.relative(ROOT, path.join(BUNDLES, path.relative('tests', file).replace(/\.tsx?$/, '.mjs'))),
+  );
+}
+
+/** Node's output with the places in the sources, instead of those in the bundles. */
+export function withSources(output) {
+  const maps = new Map();
+  const mapOf = (file) => {
+    if (!maps.has(file)) maps.set(file, new SourceMap(JSON.parse(readFileSync(`${file}.map`, 'utf8'))));
+    return maps.get(file);
+  };
+  return output.replace(
+    /(?:file:\/\/)?[^\s()']*[\\/]unit[\\/]((?:webview|views|extension)[\\/][\w.-]+\.mjs):(\d+):(\d+)/g,
+    (found, name, line, column) => {
+      const file = path.join(BUNDLES, name);
+      if (!existsSync(`${file}.map`)) return found;
+      const { originalSource, originalLine, originalColumn } = mapOf(file).findEntry(line - 1, column - 1);
+      if (originalSource === undefined) return found;
+      const source = path.relative(ROOT, path.resolve(path.dirname(file), originalSource));
+      return `${source}:${originalLine + 1}:${originalColumn + 1}`;
+    },
   );
 }
