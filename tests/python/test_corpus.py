@@ -42,9 +42,13 @@ def test_members_with_permuted_parts_are_answered_or_refused(target: str) -> Non
 
 
 def test_seeds_are_current() -> None:
-    # compressed ones depend on the version of the compression library
-    seeds = {name: data for name, data in make_seeds().items() if not name.endswith((".gz", ".zst"))}
-    stale = [name for name, data in seeds.items() if (CORPUS / name).read_bytes() != data]
+    stale = [
+        name
+        for name, data in make_seeds().items()
+        if not (CORPUS / name).is_file()
+        # compressed ones depend on the version of the compression library
+        or (not name.endswith((".gz", ".zst")) and (CORPUS / name).read_bytes() != data)
+    ]
     assert not stale, "write them again: python -m tests.fuzz.seeds"
 
 

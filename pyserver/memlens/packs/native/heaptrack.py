@@ -151,7 +151,7 @@ class _Recording:
         values.append(temporary)
         if reader.is_raw:
             frames, numbers, inlined = self._raw_frames(addresses)
-            if (count := int(inlined[node_frames].sum())) > (most := most_items(reader.fed_bytes)):
+            if (count := int(inlined[node_frames[1:]].sum())) > (most := most_items(reader.fed_bytes)):
                 raise DamagedSnapshotError(
                     phrase(
                         "The stacks have {count} frames, which is more than {most}, the limit for the file's size",

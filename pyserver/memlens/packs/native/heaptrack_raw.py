@@ -69,6 +69,9 @@ def with_inlined(parents: U32, node_rows: U32, numbers: U32, sizes: I64) -> tupl
     ``numbers`` are the frames of all rows, innermost first, and ``sizes`` how many each row has. Returns the parents
     and the frames of the new nodes, and the number of the innermost new node of each old one.
     """
+    if len(node_rows) == 1:
+        # no stack was recorded, so there may be no row either
+        return parents, node_rows, np.zeros(1, np.int64)
     counts = sizes[node_rows]
     counts[0] = 1
     first = np.cumsum(counts) - counts

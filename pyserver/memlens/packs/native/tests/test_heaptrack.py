@@ -509,6 +509,14 @@ def test_version_0_identifies_blocks_by_address(tmp_path: Path) -> None:
     assert "damaged-lines" not in warnings(profile)
 
 
+def test_a_raw_recording_without_stacks_has_its_figures(tmp_path: Path) -> None:
+    path = tmp_path / "no-stacks.heaptrack"
+    path.write_text("v 10400 3\nx 1 p\nX p\nI 1000 10\n+ 10 0 f00\n")
+    profile = load(path)
+    assert (total(profile, "total_bytes"), total(profile, "total_count")) == (16, 1)
+    assert profile.frames.frames == []
+
+
 def test_raw_recordings_have_the_figures_of_interpreted_ones(tmp_path: Path) -> None:
     """Traces have addresses and events those of blocks, as heaptrack writes before it is interpreted."""
     draw = random.Random(12)
