@@ -168,7 +168,7 @@ test('without a line or with half of it it would have fitted, and each change ca
   await tight.choose('.what-if-terms select', 'free_at_once');
   assert.match(conclusion(), /^With these allocations freed at once it would have fitted, with 80 MiB/);
   await tight.choose('.what-if-terms select', 'recompute');
-  assert.match(conclusion(), /doesn’t show when the backward pass/);
+  assert.match(conclusion(), /doesn't show when the backward pass/);
   await tight.choose('.what-if-terms select', 'without');
   await tight.click('.what-if button', 'Show the Timeline Without What Is Left Out');
   assert.match(tight.text('.status-text'), /Peak 40 MiB .*without it: peak 80 MiB/);
