@@ -133,9 +133,10 @@ function Changed({
 /** What was live over the trace, and what would have been. */
 function Curve({ curves: { recorded, changed } }: { readonly curves: Curves }): VNode {
   const most = Math.max(...recorded, ...changed, 1);
+  // each column has a width, over which its value stays the same
   const path = (values: readonly number[]): string =>
     values
-      .map((value, at) => `${at === 0 ? 'M' : 'L'}${at} ${(100 - (100 * value) / most).toFixed(2)}`)
+      .map((value, at) => `${at === 0 ? 'M0 ' : 'V'}${(100 - (100 * value) / most).toFixed(2)}H${at + 1}`)
       .join('');
   const peaks = t(
     'Allocated over the trace: at most {0} with the changes (filled), {1} as recorded (line)',
@@ -144,13 +145,8 @@ function Curve({ curves: { recorded, changed } }: { readonly curves: Curves }): 
   );
   return (
     <figure class="what-if-curve">
-      <svg
-        viewBox={`0 0 ${Math.max(recorded.length - 1, 1)} 100`}
-        preserveAspectRatio="none"
-        role="img"
-        aria-label={peaks}
-      >
-        <path class="changed" d={`${path(changed)}L${changed.length - 1} 100L0 100Z`} />
+      <svg viewBox={`0 0 ${recorded.length} 100`} preserveAspectRatio="none" role="img" aria-label={peaks}>
+        <path class="changed" d={`${path(changed)}V100H0Z`} />
         <path class="recorded" d={path(recorded)} />
       </svg>
       <figcaption class="muted">{peaks}</figcaption>
@@ -160,6 +156,8 @@ function Curve({ curves: { recorded, changed } }: { readonly curves: Curves }): 
 
 function Rows({ rows }: { readonly rows: readonly Run[] }): VNode {
   const [recorded] = rows;
+  // what ran out of memory didn't come to its peak
+  const comparable = recorded?.out_of_memory === null ? recorded : null;
   return (
     <table>
       <TableHead
@@ -167,7 +165,7 @@ function Rows({ rows }: { readonly rows: readonly Run[] }): VNode {
           t('Settings'),
           number(t('Peak allocated')),
           number(t('Peak reserved')),
-          number(t('Change')),
+          ...(comparable ? [number(t('Change'))] : []),
           t('Out of memory'),
         ]}
       />
@@ -177,11 +175,11 @@ function Rows({ rows }: { readonly rows: readonly Run[] }): VNode {
             <th scope="row">{visible(row === recorded ? t('As recorded') : settingsOf(row))}</th>
             <SizeCell size={row.peak_allocated_bytes}>{bytes(row.peak_allocated_bytes)}</SizeCell>
             <SizeCell size={row.peak_reserved_bytes}>{bytes(row.peak_reserved_bytes)}</SizeCell>
-            <td class="number">
-              {row === recorded || !recorded
-                ? ''
-                : withSign(row.peak_reserved_bytes - recorded.peak_reserved_bytes)}
-            </td>
+            {comparable && (
+              <td class="number">
+                {row === recorded ? '' : withSign(row.peak_reserved_bytes - comparable.peak_reserved_bytes)}
+              </td>
+            )}
             <td>{outcomeOf(row)}</td>
           </tr>
         ))}
