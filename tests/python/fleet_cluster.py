@@ -29,6 +29,8 @@ import dask, distributed
 
 if __name__ == "__main__":
     dask.config.set({"distributed.deploy.lost-worker-timeout": "300 s"})
+    # what these do ten times and twice a second, nobody looks at
+    dask.config.set({"distributed.worker.profile.enabled": False, "distributed.admin.system-monitor.interval": "10 s"})
     cluster = distributed.LocalCluster(
         n_workers=2, threads_per_worker=1, host="127.0.0.1", dashboard_address="127.0.0.1:0",
         worker_dashboard_address="127.0.0.1:0", local_directory=sys.argv[1], silence_logs=50,

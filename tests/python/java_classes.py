@@ -4,6 +4,11 @@ import struct
 import zipfile
 from pathlib import Path
 
+QUICK = ("-J-XX:TieredStopAtLevel=1", "-J-XX:+UseSerialGC")
+"""What halves the work of a compiler that runs once."""
+
+JAVAC = ("javac", *QUICK)
+
 _UTF8, _CLASS, _LONG = 1, 7, 5
 
 

@@ -65,12 +65,12 @@ def running_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callabl
 
 @pytest.fixture(scope="session")
 def big(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A file of about 150 MB, which takes a while to read."""
-    # one for all of pytest-xdist's processes, because making it takes several seconds
+    """A file of about 70 MB, which takes a second to read."""
+    # one for all of pytest-xdist's processes, because making it takes seconds
     own = tmp_path_factory.getbasetemp()
     path = (own.parent if "PYTEST_XDIST_WORKER" in os.environ else own) / "big.pickle"
     if not path.exists():
-        generate(own / "being-made.pickle", 1_000_000)
+        generate(own / "being-made.pickle", 400_000)
         (own / "being-made.pickle").rename(path)
-    assert path.stat().st_size > 125e6
+    assert path.stat().st_size > 60e6
     return path

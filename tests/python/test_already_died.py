@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from tests.python.command_line import memlens
 from tests.python.conftest import ROOT
+from tests.python.java_classes import QUICK
 from tests.python.recipes import Page, needs, needs_memray, replaced
 
 PAGE = Page("it-already-died.md")
@@ -69,7 +70,7 @@ def test_pytorch_writes_at_the_failing_allocation_and_at_the_end(
 def test_node_near_its_limit(tmp_path: Path) -> None:
     (tmp_path / "app.js").write_text(
         "const sessions = [];\n"
-        "function visit(id) { sessions.push({ id, visited: new Array(200).fill(id) }); }\n"
+        "function visit(id) { sessions.push({ id, visited: new Array(5000).fill(id) }); }\n"
         "for (let id = 0; ; id++) visit(id);\n"
     )
     node, *words = replaced(PAGE.block("Next time: Node.js"), ("=1500", "=30")).split()
@@ -86,7 +87,7 @@ def test_java_out_of_memory(tmp_path: Path) -> None:
         "import java.util.*;\npublic class Leak {\n  static final List<byte[]> kept = new ArrayList<>();\n"
         "  public static void main(String[] names) {\n    while (true) kept.add(new byte[10000]);\n  }\n}\n"
     )
-    subprocess.run([compiler, "Leak.java"], cwd=tmp_path, check=True, timeout=120)
+    subprocess.run([compiler, *QUICK, "Leak.java"], cwd=tmp_path, check=True, timeout=120)
     java, *words = replaced(
         PAGE.block("Next time: Java"),
         ("/var/tmp", str(tmp_path)),
@@ -132,7 +133,7 @@ def test_ruby_below_a_limit(tmp_path: Path) -> None:
     assert limit is not None
     (tmp_path / "app.rb").write_text(
         replaced(limit[1], ("4 << 30", "400 << 20"))
-        + '\n$kept = []\ndef work\n  loop { $kept << ("x" * 900_000 + $kept.size.to_s) }\nend\n'
+        + "\n$kept = []\ndef work\n  loop { $kept << Array.new(110_000, 0) }\nend\n"
         + PAGE.block("Next time: Ruby", "ruby")
     )
     done = run([ruby, "app.rb"], tmp_path)

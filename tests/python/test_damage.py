@@ -211,7 +211,8 @@ def test_nothing_but_the_store_calls_an_archive_damaged() -> None:
     package = Path(memlens.__file__).parent
     raising = set()
     for path in package.rglob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        text = path.read_text("utf-8")
+        for node in ast.walk(ast.parse(text)) if "ArchiveError(" in text else ():
             if (
                 isinstance(node, ast.Call)
                 and isinstance(node.func, ast.Name)
@@ -298,7 +299,7 @@ def test_the_file_is_read_again_when_its_archive_is_damaged(model: str, cache: C
         names = [path.name for path in checked_files(archive)]
         noticed: list[str] = []
         # that a flipped bit is found in each of them is shown above
-        damaged = {"frame_file", "string_utf8", *chance.sample(names, 8)}
+        damaged = {"frame_file", "string_utf8", *chance.sample(names, tries(8))}
         for number, name in enumerate(sorted(damaged), 1):
             flip(archive / name, chance)
             again = opened = await views.open(MODELS[model])

@@ -18,6 +18,7 @@ from typing import Any
 import pytest
 from tests.python.command_line import memlens
 from tests.python.graph_reading import load, type_names
+from tests.python.java_classes import JAVAC
 
 from memlens.dumping import linux, place, processes
 from memlens.dumping.errors import DumpError
@@ -92,7 +93,7 @@ def node(tmp_path: Path, start: Start) -> Callable[..., "subprocess.Popen[str]"]
 def java(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("classes")
     (folder / "Service.java").write_text(SERVICE_JAVA)
-    subprocess.run(["javac", "-d", folder, folder / "Service.java"], check=True)
+    subprocess.run([*JAVAC, "-d", folder, folder / "Service.java"], check=True)
     return folder
 
 
@@ -303,7 +304,7 @@ def test_another_process_at_the_port_is_never_dumped(tmp_path: Path, start: Star
 @pytest.mark.slow
 @needs_node
 def test_a_dump_that_is_given_up_leaves_nothing(tmp_path: Path, node: Start) -> None:
-    process, out = node(sessions=400_000), tmp_path / "out" / "service.heapsnapshot"
+    process, out = node(sessions=150_000), tmp_path / "out" / "service.heapsnapshot"
     out.parent.mkdir()
     command = [sys.executable, "-m", "memlens", "dump", str(process.pid), str(out), "--progress", "json"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as dumping:

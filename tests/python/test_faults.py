@@ -134,13 +134,19 @@ def test_a_child_killed_at_any_moment_leaves_nothing_and_disturbs_nothing(
 
 @pytest.mark.slow
 @pytest.mark.skipif(not LINUX, reason="RLIMIT_DATA counts there")
-def test_a_file_that_needs_more_memory_than_it_may_take_is_reported_so(tmp_path: Path, big: Path) -> None:
+@pytest.mark.parametrize("limit_mib", [60, 110], ids=["kernels are not loaded", "columns have no room"])
+def test_a_file_that_needs_more_memory_than_it_may_take_is_reported_so(
+    tmp_path: Path, big: Path, limit_mib: int
+) -> None:
     command = [sys.executable, "-m", "memlens", "ingest", "--cache-dir", str(tmp_path / "cache")]
     ended = subprocess.run(
-        [*command, "--memory-limit", str(60 << 20), str(big)], capture_output=True, text=True, check=False
+        [*command, "--memory-limit", str(limit_mib << 20), str(big)],
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert ended.returncode == 1
-    assert f"Reading {big} needs more than the allowed 60 MiB" in ended.stderr
+    assert f"Reading {big} needs more than the allowed {limit_mib} MiB" in ended.stderr
     assert "memlens.memory.limit" in ended.stderr
     assert not list((tmp_path / "cache").rglob("*.partial-*"))
 

@@ -22,6 +22,7 @@ from tests.python.graphs import (
     random_graph,
     turned,
 )
+from tests.python.tries import tries
 
 from memlens.kernels.base.work import Work
 from memlens.kernels.graph import cuts, filtering, freed, nearer, reach, referrers, shortest, together, tree
@@ -35,7 +36,7 @@ from memlens.store.objects.room import Room
 
 Rows = np.ndarray[Any, Any]
 
-SEEDS = range(2_000)
+SEEDS = range(tries(2_000))
 
 DEPTH_FIRST, EITHER, BREADTH_FIRST = -1, 0, 1 << 40
 by_each_search = pytest.mark.parametrize("contested", [DEPTH_FIRST, EITHER, BREADTH_FIRST])
@@ -106,7 +107,7 @@ def test_dominators_follow_the_definition(contested: int) -> None:
         )
         assert {item: found[item] for item in expected} == expected, seed
         compared += len(expected)
-    assert compared > 5_000
+    assert compared > tries(5_000)
 
 
 @by_each_search
@@ -129,7 +130,7 @@ def test_dominators_of_more_referrers_than_are_read_at_once(contested: int) -> N
 @by_each_search
 def test_dominators_of_more_objects_than_are_read_at_once(contested: int) -> None:
     compared = 0
-    for seed in range(12):
+    for seed in range(tries(12)):
         graph = random_graph(seed, 900)
         found, expected = (
             Computed(graph, contested=contested).dominator_of(),
@@ -195,7 +196,7 @@ def test_attached_parts_are_held_by_the_root(contested: int) -> None:
         alone = {order[vertex]: order[above] for vertex, above in enumerate(computed.alone.tolist())}
         assert alone == {item: above or 0 for item, above in reached.items()}
         moved += sum(found[item] != above for item, above in alone.items() if item)
-    assert moved > 100
+    assert moved > tries(100)
 
 
 def test_what_takes_many_steps_breadth_first_is_searched_depth_first() -> None:
@@ -597,8 +598,8 @@ def test_a_way_is_the_shortest_that_avoids_some_objects(many: int, most: int) ->
         assert len(way) == 1 or way[-2] not in last
         assert all(after in graph.strong(before) for before, after in itertools.pairwise(way))
         around += expected > known[item]
-    assert around > 20
-    assert none > 20
+    assert around > tries(20)
+    assert none > tries(20)
 
 
 def test_a_search_for_paths_can_be_limited() -> None:

@@ -119,7 +119,7 @@ def model_of(form: str) -> str:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("most", [2, pytest.param(len(PLANTED), marks=pytest.mark.nightly)])
+@pytest.mark.parametrize("most", [1, pytest.param(len(PLANTED), marks=pytest.mark.nightly)])
 def test_every_command_prints_names_as_text(places: dict[str, Place], folder: Path, most: int) -> None:
     """Each is tried with other formats until ``most`` of each model have answered."""
     faults, answered = [], defaultdict[str, list[str]](list)

@@ -21,6 +21,7 @@ from pathlib import Path
 import pytest
 from tests.python import clean_root
 from tests.python.conftest import ROOT
+from tests.python.java_classes import QUICK
 from tests.python.recipes import Page, needs, needs_memray, replaced
 
 PROGRAMS = ROOT / "tests" / "newcomer"
@@ -235,7 +236,7 @@ def test_node_dumped_from_outside(tmp_path: Path) -> None:
 def test_java_dumped_from_outside(recorder: str, tmp_path: Path) -> None:
     compiler, java = needs("javac"), needs("java")
     tool = needs("jcmd") if recorder == "jcmd" else ""
-    run([compiler, "-g", "-d", ".", str(PROGRAMS / "Leak.java")], tmp_path)
+    run([compiler, *QUICK, "-g", "-d", ".", str(PROGRAMS / "Leak.java")], tmp_path)
     with running([java, "-Xmx128m", "-cp", ".", "Leak", "1000"], tmp_path) as process:
         command = replaced(PAGE.code(JAVA, recorder), ("PID", str(process)))
         if tool:
@@ -249,7 +250,7 @@ def test_java_dumped_from_outside(recorder: str, tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_java_out_of_memory(tmp_path: Path) -> None:
     compiler, java = needs("javac"), needs("java")
-    run([compiler, "-g", "-d", ".", str(PROGRAMS / "Leak.java")], tmp_path)
+    run([compiler, *QUICK, "-g", "-d", ".", str(PROGRAMS / "Leak.java")], tmp_path)
     option = PAGE.code(JAVA, "-XX:+HeapDump")
     died = subprocess.run(
         [java, option, "-Xmx24m", "-cp", ".", "Leak", "1000000"],

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.python.java_classes import JAVAC
 
 from memlens.cli import main
 from memlens.views.naming.stable_names import common_names, stable_name
@@ -132,7 +133,7 @@ def dumps(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     folder = tmp_path_factory.mktemp("plugins")
     (folder / "Plugins.java").write_text(PROGRAM)
     (folder / "Plug.java").write_text(PLUG)
-    subprocess.run(["javac", "-d", folder / "made", "Plugins.java", "Plug.java"], cwd=folder, check=True)
+    subprocess.run([*JAVAC, "-d", folder / "made", "Plugins.java", "Plug.java"], cwd=folder, check=True)
     for name, shift, count in (("a", 0, 130), ("b", 4, 140)):
         # no addresses of a shared archive, which all processes have in common
         options = ["-Xshare:off", "-Xmx128m", "-cp", str(folder / "made"), "Plugins"]

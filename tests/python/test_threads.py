@@ -19,6 +19,7 @@ from tests.python.counted import some
 from tests.python.graphs import STRONG, WEAK, SmallGraph
 from tests.python.heap_archives import Opened, archived
 from tests.python.hprof_files import INT, LONG, OBJECT, Dump
+from tests.python.java_classes import JAVAC
 from tests.python.lsp_client import LspClient, RpcError
 from tests.python.pyheap_files import TYPES, Thing, Thread, pyheap
 from tests.python.recordings import JAVA, RAN_OUT
@@ -365,7 +366,7 @@ def test_one_that_ran_out_in_code_of_others_alone(open_dump: Opened) -> None:
 @pytest.mark.slow
 @pytest.mark.skipif(not (shutil.which("javac") and shutil.which("java")), reason="needs a JDK")
 def test_a_program_that_runs_out_of_memory(tmp_path: Path) -> None:
-    subprocess.run(["javac", "-d", tmp_path, PROGRAM], check=True)
+    subprocess.run([*JAVAC, "-d", tmp_path, PROGRAM], check=True)
     dump = tmp_path / "ran_out.hprof"
     options = ["-Xmx16m", "-XX:+UseSerialGC", "-XX:+HeapDumpOnOutOfMemoryError", f"-XX:HeapDumpPath={dump}"]
     ended = subprocess.run(

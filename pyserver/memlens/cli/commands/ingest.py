@@ -81,8 +81,9 @@ def run(options: argparse.Namespace) -> int:
                 findings=not options.no_findings,
                 force=options.force,
             )
-    except MemoryError as error:
-        if not limited:
+    except (MemoryError, ImportError) as error:
+        # a kernel is loaded when it is needed, for which there may be no room either
+        if not limited or (isinstance(error, ImportError) and "failed to map segment" not in str(error)):
             raise
         raise OutOfMemoryError(
             phrase(

@@ -342,7 +342,7 @@ def test_truncated_dumps_have_everything_before_the_end(tmp_path: Path) -> None:
     data = small().end()
     whole = load(made(tmp_path, data))
     counts: set[int] = set()
-    for end in range(len(data) - 900, len(data)):
+    for end in range(len(data) - 900, len(data), 900 // tries(900)):
         path = made(tmp_path, data[:end])
         graph = load(path)
         count = len(graph.objects)

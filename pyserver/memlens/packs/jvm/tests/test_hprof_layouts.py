@@ -9,6 +9,7 @@ import pytest
 from tests.python.conftest import ROOT
 from tests.python.graph_reading import load, type_names
 from tests.python.hprof_files import BYTE, LONG, OBJECT, Dump
+from tests.python.java_classes import JAVAC
 
 from memlens.packs.jvm.tests.test_hprof import made
 
@@ -63,6 +64,13 @@ def test_two_large_arrays_are_enough(tmp_path: Path) -> None:
     assert graph.objects.shallow.tolist()[-2:] == [16 + 8 * count] * 2
 
 
+@pytest.fixture(scope="module")
+def classes(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("classes")
+    subprocess.run([*JAVAC, "-d", folder, SOURCE], check=True)
+    return folder
+
+
 @pytest.mark.slow
 @pytest.mark.skipif(not (shutil.which("javac") and shutil.which("java")), reason="needs a JDK")
 @pytest.mark.parametrize(
@@ -74,10 +82,9 @@ def test_two_large_arrays_are_enough(tmp_path: Path) -> None:
         "-XX:+UseCompactObjectHeaders",
     ],
 )
-def test_sizes_are_those_of_the_virtual_machine(tmp_path: Path, options: str) -> None:
-    subprocess.run(["javac", "-d", tmp_path, SOURCE], check=True)
+def test_sizes_are_those_of_the_virtual_machine(classes: Path, tmp_path: Path, options: str) -> None:
     dump, table = tmp_path / "layouts.hprof", tmp_path / "table.txt"
-    command = ["java", "-Xmx200m", *options.split(), "-cp", str(tmp_path), "Layouts", str(dump), str(table)]
+    command = ["java", "-Xmx200m", *options.split(), "-cp", str(classes), "Layouts", str(dump), str(table)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if "Unrecognized VM option" in done.stderr + done.stdout:
         pytest.skip(f"this Java has no {options}")

@@ -16,6 +16,7 @@ from tests.python.command_line import memlens
 from tests.python.conftest import ROOT, real_heaps
 from tests.python.heap_archives import Opened, archived
 from tests.python.hprof_files import BYTE, CHAR, INT, OBJECT, Dump
+from tests.python.java_classes import JAVAC
 from tests.python.test_findings_of_heaps import check_figures
 
 from memlens.errors import BadRequestError
@@ -71,7 +72,7 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ran]:
     if not (shutil.which("javac") and shutil.which("java")):
         pytest.skip("needs a JDK")
     folder = tmp_path_factory.mktemp("contents")
-    subprocess.run(["javac", "-nowarn", "-encoding", "UTF-8", "-d", folder, PROGRAM], check=True)
+    subprocess.run([*JAVAC, "-nowarn", "-encoding", "UTF-8", "-d", folder, PROGRAM], check=True)
     options = ["-Xmx32m", "-XX:+UseSerialGC", "-Dfile.encoding=UTF-8", "-cp", str(folder)]
     printed = subprocess.run(
         ["java", *options, "shop.Contents", folder / "dump.hprof"],

@@ -278,7 +278,7 @@ def test_stacks_of_tracemalloc(tmp_path: Path, capsys: pytest.CaptureFixture[str
         "rows = [\n    bytes(1_000 + n)\n    for n in range(300)]\n"
         "memlens.dump.heap(sys.argv[1])\n"
     )
-    command = [sys.executable, "-X", "tracemalloc=5", str(program), str(out)]
+    command = [sys.executable, "-X", "tracemalloc=2", str(program), str(out)]
     subprocess.run(command, check=True, env={"PYTHONPATH": str(LIBRARY)})
     assert (
         main(["lines", str(out), "--json", "--cache-dir", str(tmp_path / "cache"), "--value", "objects"]) == 0

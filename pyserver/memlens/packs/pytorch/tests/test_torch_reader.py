@@ -696,7 +696,7 @@ def test_flipped_anywhere(tmp_path: Path, cache: Cache, sample: Path) -> None:
     path = tmp_path / "flipped.pickle"
     outcomes: dict[str, int] = {}
     before = memory_bytes()
-    for whole, rounds in ((pickle.dumps(small()), 240), (sample.read_bytes(), 20)):
+    for whole, rounds in ((pickle.dumps(small()), tries(240)), (sample.read_bytes(), tries(20))):
         for _ in range(rounds):
             data = bytearray(whole)
             for _ in range(rng.randint(1, 4)):
@@ -705,7 +705,7 @@ def test_flipped_anywhere(tmp_path: Path, cache: Cache, sample: Path) -> None:
             outcome = attempt(path, cache)
             outcomes[outcome] = outcomes.get(outcome, 0) + 1
     assert set(outcomes) <= {"opened", "damaged", "not-a-snapshot", "unsafe-pickle"}
-    assert min(outcomes["opened"], outcomes["damaged"]) > 30
+    assert min(outcomes["opened"], outcomes["damaged"]) > tries(30)
     assert memory_bytes() - before < 100 * 2**20
 
 
