@@ -61,7 +61,7 @@ function compared(
     },
   } as unknown as Api;
   const own: OwnTimeline = { model: 'timeline', device: shown, axis: 'event' };
-  return { compare: new Compare(api, 'a.pickle', restored, () => undefined, own), asked };
+  return { compare: new Compare(api, 'a.pickle', restored, own), asked };
 }
 
 describe('a comparison', () => {
@@ -172,7 +172,7 @@ describe('a comparison of profiles', () => {
   function besides(other: SnapshotInfo, shown = 0): Compare {
     const own = { model: 'profile', info: profile(...mine), value: mine[shown], setValue: () => undefined };
     // SAFETY: as much of a profile as a comparison looks at.
-    const compare = new Compare(none, 'a.pb.gz', null, () => undefined, own as unknown as OwnProfile);
+    const compare = new Compare(none, 'a.pb.gz', null, own as unknown as OwnProfile);
     compare.receive({
       ...{ is: 'open', uri: 'u', name: 'b', file: 'b', info: other, itself: false, orderedBy: 'modified' },
       older: true,

@@ -19,7 +19,7 @@ afterEach(() => {
 });
 
 const attribution = (): KeptAttribution =>
-  new KeptAttribution({ saved: () => undefined, keep: () => undefined }, () => undefined);
+  new KeptAttribution({ saved: () => undefined, keep: () => undefined });
 
 const labels = (root: Element): (string | null)[] =>
   [...root.querySelectorAll('.setting-name')].map((each) => each.textContent);

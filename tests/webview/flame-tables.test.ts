@@ -1,6 +1,7 @@
 // The flame graph's tables, keys and settings: rows that are fetched when they are opened, whatever order answers come
 // in; each key has one meaning; and what was kept comes back as far as it is whole.
 
+import { effect } from '@preact/signals';
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { FlameState } from '../../extension/shared/messages';
@@ -183,18 +184,22 @@ describe('what a flame graph shows', () => {
 
   it('comes back as it was kept', () => {
     let notified = 0;
-    const kept = new KeptFlame(null, info, () => notified++);
+    const kept = new KeptFlame(null, info);
+    const stop = effect(() => {
+      notified += kept.state.fileBytes / info.file_bytes;
+    });
     assert.deepEqual(kept.settings, initialSettings(info));
     kept.set({ form: 'functions', value: 'count', direction: 'bottom_up', merge: 'line', order: 'time' });
     kept.set({ hidden: [name], focus: name, sandwich: name, search: 'x', fold: true, packages: ['torch'] });
-    assert.equal(notified, 2);
+    stop();
+    assert.equal(notified, 3, 'as it was first, and each time that it is another');
     const saved = JSON.parse(JSON.stringify(kept.state)) as FlameState;
     assert.deepEqual(restoreFlame(saved, info), kept.settings);
   });
 
   it('has libraries collapsed where stacks are mixed, until it is chosen otherwise', () => {
     const mixed = { ...info, mixed_stacks: true };
-    const kept = new KeptFlame(null, mixed, () => undefined);
+    const kept = new KeptFlame(null, mixed);
     assert.deepEqual([kept.settings.collapse, initialSettings(info).collapse], [true, false]);
     kept.set({ collapse: false });
     assert.equal(restoreFlame(kept.state, mixed).collapse, false);
@@ -205,7 +210,7 @@ describe('what a flame graph shows', () => {
   });
 
   it('is believed no further than it is whole, and names not for another file', () => {
-    const kept = new KeptFlame(null, info, () => undefined);
+    const kept = new KeptFlame(null, info);
     kept.set({ hidden: [name], focus: name, sandwich: name, search: 'x' });
     const other = restoreFlame(kept.state, { ...info, file_bytes: 124 });
     assert.deepEqual([other.hidden, other.focus, other.sandwich, other.search], [[], null, null, 'x']);

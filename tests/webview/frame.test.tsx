@@ -1,13 +1,13 @@
 // What parts of a view stand in: the frame with its bars and its line of notes, and what pictures drawn by hand stand on.
 
 import { drawn, mounted, press } from './support/dom';
+import { BareSession } from './support/session';
 import assert from 'node:assert/strict';
 import { afterEach, test } from 'node:test';
+import type { FromWebviewMessage } from '../../extension/shared/messages';
 import { RequestError } from '../../webview/src/base/request';
 import { Dock } from '../../webview/src/shell/dock';
 import { ViewFrame, type PanelRoom } from '../../webview/src/shell/frame';
-import { restoreLayout } from '../../webview/src/shell/state';
-import type { Layout } from '../../webview/src/base/saved';
 import { Chart, pointIn } from '../../webview/src/widgets/chart';
 import { element } from '../../webview/src/widgets/dom';
 import { HoverCard } from '../../webview/src/widgets/hover-card';
@@ -26,67 +26,55 @@ function one(within: ParentNode, selector: string): HTMLElement {
   return found;
 }
 
-/** A frame with nothing in it, and what was asked of its owner. */
-function framed(): { frame: ViewFrame; host: HTMLElement; layouts: Layout[]; logs: () => number } {
+/** A frame with nothing in it, and what was asked of the host. */
+function framed(): { session: BareSession; host: HTMLElement; posted: FromWebviewMessage[] } {
   const host = element('div');
   document.body.append(host);
-  const layouts: Layout[] = [];
-  let logs = 0;
-  const dock = new Dock(null, { shown: never, toggleTall: never, failed: never }, []);
-  const frame = new ViewFrame(
-    host,
-    {
-      Head: () => <div class="head" />,
-      Files: () => <></>,
-      pictures: [() => <div class="first" />, () => <div class="second" />],
-      Panel: ({ hidden, style }: PanelRoom) => <aside hidden={hidden} style={style} />,
-      Help: () => <dialog />,
-      dock,
-    },
-    restoreLayout(undefined),
-    (layout) => {
-      layouts.push(layout);
-      frame.apply(true);
-    },
-    () => logs++,
-  );
-  return { frame, host, layouts, logs: () => logs };
+  const posted: FromWebviewMessage[] = [];
+  const session = new BareSession(posted);
+  new ViewFrame(host, session, {
+    Head: () => <div class="head" />,
+    Files: () => <></>,
+    pictures: [() => <div class="first" />, () => <div class="second" />],
+    Panel: ({ hidden, style }: PanelRoom) => <aside hidden={hidden} style={style} />,
+    Help: () => <dialog />,
+    dock: new Dock(session, [], 1, never),
+  });
+  return { session, host, posted };
 }
 
 test('parts are arranged at once: the panel below, all of the room for it, and the details', () => {
-  const { frame, host } = framed();
+  const { session, host } = framed();
   const hidden = (selector: string): boolean => one(host, selector).hasAttribute('hidden');
   const arranged = (): boolean[] => ['.dock', '.picture', 'aside'].map(hidden);
   assert.deepEqual(arranged(), [true, false, true], 'nothing is open at first');
-  frame.apply(true);
+  session.pane.value = 'sql';
   assert.deepEqual(arranged(), [false, false, true]);
   assert.equal(one(host, '.dock').style.height, '300px');
-  frame.set({ dockTall: true });
+  session.arrange({ dockTall: true });
   assert.deepEqual(arranged(), [false, true, true]);
   assert.equal(one(host, '.dock').style.height, '');
   assert.ok(one(host, '.splitter.horizontal').hidden);
-  frame.set({ dockTall: false, panelOpen: true });
+  session.arrange({ dockTall: false, panelOpen: true });
   assert.deepEqual(arranged(), [false, false, false]);
   const pictures = [...host.querySelectorAll('.plot-area > :not(.busy)')].map(({ className }) => className);
   assert.deepEqual(pictures, ['first', 'second']);
-  frame.dispose();
+  session.dispose();
   assert.equal(host.childElementCount, 0);
 });
 
 test('bars between parts are moved by arrows, and never beyond what a part needs', () => {
-  const { frame, host, layouts } = framed();
-  frame.apply(true);
+  const { session, host } = framed();
+  session.pane.value = 'sql';
   const bar = one(host, '.splitter.horizontal');
   assert.equal(bar.getAttribute('aria-valuenow'), '300');
   press(bar, 'ArrowDown');
-  assert.deepEqual(
-    layouts.map(({ dockHeight }) => dockHeight),
-    // without a layout there is no room at all, so that the least is the most
-    [120],
-  );
+  // without a layout there is no room at all, so that the least is the most
+  assert.equal(session.layout.value.dockHeight, 120);
   assert.equal(bar.getAttribute('aria-valuenow'), '120', 'the bar is the same and says where it is');
+  const { value } = session.layout;
   press(bar, 'ArrowLeft');
-  assert.equal(layouts.length, 1, 'that is a key of the other bar');
+  assert.equal(session.layout.value, value, 'that is a key of the other bar');
 });
 
 test('a bar is dragged from where it was taken', () => {
@@ -115,27 +103,27 @@ test('a bar is dragged from where it was taken', () => {
 });
 
 test('a note says what went wrong; of a bug it leads to the log, and what is said next takes its place', async () => {
-  const { frame, host, logs } = framed();
+  const { session, host, posted } = framed();
   const note = (): HTMLElement => one(host, '.status-note');
-  frame.say('Copied');
+  session.say('Copied');
   await drawn();
   assert.equal(note().textContent, 'Copied');
   const problem = { code: 'internal', message: 'A bug', advice: 'Report it', offset: null, retry: false };
-  frame.failed(new RequestError({ ...problem, code: 'cancelled' }));
+  session.failed(new RequestError({ ...problem, code: 'cancelled' }));
   await drawn();
   assert.equal(note().textContent, 'Copied', 'what was cancelled went as it should');
-  frame.failed(new RequestError(problem));
+  session.failed(new RequestError(problem));
   await drawn();
   assert.ok(note().classList.contains('error') && note().textContent.startsWith('A bug'));
   assert.equal(note().title, 'Report it');
   assert.equal(one(host, '[aria-live]').textContent, 'A bug. Report it');
   note().querySelector('button')?.click();
-  assert.equal(logs(), 1);
-  frame.recovered();
+  assert.deepEqual(posted, [{ type: 'showLog' }]);
+  session.notes.recovered();
   await drawn();
   assert.equal(note().textContent, '');
   assert.ok(!note().classList.contains('error'));
-  frame.failed(new Error('No such line'));
+  session.failed(new Error('No such line'));
   await drawn();
   assert.equal(note().querySelector('button'), null, 'the log has no more of it');
 });

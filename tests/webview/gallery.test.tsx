@@ -178,6 +178,7 @@ test('keys, a click and the menu lead to the object, and what is copied is exact
   const order = host.querySelector<HTMLSelectElement>('select') ?? assert.fail('no order');
   order.value = 'freed';
   order.dispatchEvent(new Event('change', { bubbles: true }));
+  pane.update(new Set(['images']));
   await settled();
   const last = asked.findLast((each) => each.is === 'rows');
   assert.equal(last?.is === 'rows' && last.of.order, 'freed');

@@ -66,6 +66,7 @@ const row = (object: number, more: Partial<ObjectRow> = {}): ObjectRow => ({
   ...{ dominator: 0, distance: 3, flags: ['φ'], space: 'χ', file: '/σ/μ.π', line: 8 },
   ...{ native_bytes: null, native_retained_bytes: null, ...more },
 });
+const OBJECT = { is: 'object', object: 1 } as const;
 const TYPE: TypeRow = {
   ...{ number: 1, type: 'Σ.Δ', kind: 'κ', count: 1234, shallow_bytes: 40, retained_bytes: MIB + 1 },
   ...{ file: null, line: null, estimated_count: null, estimated_shallow_bytes: null },
@@ -102,6 +103,29 @@ function contextWith(
       throw error;
     },
   } as unknown as GraphContext & { readonly did: unknown[] };
+}
+
+/** What the strip over the picture knows. */
+const overviewOf = (
+  api: Api,
+  native = 0,
+  list: (filter: string) => void = never,
+): ConstructorParameters<typeof Overview>[0] => ({
+  api,
+  info: { ...INFO, native_bytes: native },
+  list,
+  failed: never,
+});
+
+/** The details beside a picture; `outline` is told the group of an object. */
+function inspectorOf(
+  context: GraphContext,
+  outline: (group: number | null) => void = () => undefined,
+): Inspector {
+  return new Inspector(
+    { ...context, arrange: never, whileShown: () => undefined },
+    { focus: never, outline },
+  );
 }
 
 async function shown(pane: Pane): Promise<HTMLElement> {
@@ -219,7 +243,7 @@ test('the facts name the format as its makers do, and what is of one kind has no
   for (const names of [['κ'], ['κ', 'λ']]) {
     const kinds = names.map((name) => ({ name, objects: 2, shallow_bytes: MIB }));
     const { api } = contextWith({ 'memlens/heapOverview': { ...OVERVIEW, kinds } });
-    const overview = new Overview(api, { choose: never, failed: never }, 0, none);
+    const overview = new Overview(overviewOf(api), none);
     const host = document.body.appendChild(document.createElement('div'));
     render(<overview.View />, host);
     await drawn();
@@ -230,7 +254,10 @@ test('the facts name the format as its makers do, and what is of one kind has no
 test('parts of the heap are filters: a kind, and a frame of a page', async () => {
   const { api } = contextWith({ 'memlens/heapOverview': OVERVIEW });
   const did: string[] = [];
-  const overview = new Overview(api, { choose: (filter) => did.push(filter), failed: never }, 0, none);
+  const overview = new Overview(
+    overviewOf(api, 0, (filter) => did.push(filter)),
+    none,
+  );
   const host = mounted(<overview.View />);
   await drawn();
   for (const at of [0, 2]) {
@@ -529,22 +556,21 @@ test('the overview, and the details of an object', async () => {
       { type: null, object: 9, name: 'Ο' },
     ],
   };
-  const context = contextWith({
-    ...{ 'memlens/heapObject': found, 'memlens/heapOverview': OVERVIEW },
-    'memlens/heapReferences': { rows: [reference(3), reference(1)], offset: 0, total: 2 },
-  });
-  let located = -1;
-  const inspector = new Inspector(
-    context,
-    () => undefined,
-    (group) => {
-      located = group;
+  const context = contextWith(
+    {
+      ...{ 'memlens/heapObject': found, 'memlens/heapOverview': OVERVIEW },
+      'memlens/heapReferences': { rows: [reference(3), reference(1)], offset: 0, total: 2 },
     },
+    OBJECT,
   );
-  const overview = new Overview(context.api, { choose: never, failed: never }, 3 * MIB, none);
+  let located = -1;
+  const inspector = inspectorOf(context, (group) => {
+    located = group ?? -1;
+  });
+  const overview = new Overview(overviewOf(context.api, 3 * MIB), none);
   const details = mounted(<inspector.View hidden={false} style={{}} />);
   const strip = mounted(<overview.View />);
-  inspector.show({ is: 'object', object: 1 });
+  inspector.show();
   await drawn();
   assertTranslated(details, 'details');
   assert.equal(located, 7, 'its box is outlined');
@@ -584,7 +610,6 @@ test('the overview, and the details of an object', async () => {
   );
   assertTranslated(details, 'a missing source');
   assertTranslated(strip, 'overview');
-  inspector.dispose();
 });
 
 test('memory outside of the heap has columns and figures in dumps that know of any', async () => {
@@ -639,15 +664,14 @@ test('memory outside of the heap has columns and figures in dumps that know of a
     equal_images: { rows: [], total: 0 },
     extends: [],
   };
-  const objects = contextWith({ 'memlens/heapObject': found }, null, info);
-  const inspector = new Inspector(objects, never, () => undefined);
+  const objects = contextWith({ 'memlens/heapObject': found }, OBJECT, info);
+  const inspector = inspectorOf(objects);
   const details = mounted(<inspector.View hidden={false} style={{}} />);
-  inspector.show({ is: 'object', object: 1 });
+  inspector.show();
   await drawn();
   assertTranslated(details, 'details');
   const figures = [...details.querySelectorAll('.heap-facts dd')].map(({ textContent }) => textContent);
   assert.deepEqual(figures.slice(2, 4), ['12 MiB', '40 MiB']);
-  inspector.dispose();
   const order = { ...restoreGraph(info, null), order: 'native' } as const;
   assert.equal(restoreGraph(info, order).order, 'native');
   assert.equal(restoreGraph(INFO, order).order, 'retained', 'a dump without it can’t be sorted by it');
@@ -775,17 +799,16 @@ test('what is wasted in what something retains is looked for at a press, and by 
       extends: [],
     },
   };
-  const context = contextWith({ 'memlens/heapObject': found, 'memlens/heapFindings': wasted });
+  const context = contextWith({ 'memlens/heapObject': found, 'memlens/heapFindings': wasted }, OBJECT);
   Object.assign(context, { showObjects: (shown: unknown) => context.did.push(shown) });
-  const inspector = new Inspector(context, never, () => undefined);
+  const inspector = inspectorOf(context);
   const details = mounted(<inspector.View hidden={false} style={{}} />);
-  const object = { is: 'object', object: 1 } as const;
-  inspector.show(object);
+  inspector.show();
   await drawn();
   assert.equal(details.querySelector('.heap-waste'), null);
-  const entries = selectionMenu(context, object).filter((entry) => entry !== null);
+  const entries = selectionMenu(context, OBJECT).filter((entry) => entry !== null);
   entries.find(({ text }) => text === t('Find Waste'))?.run();
-  assert.deepEqual(context.did.pop(), object);
+  assert.deepEqual(context.did.pop(), OBJECT);
   await drawnUntil(() => details.querySelector('.heap-waste') !== null);
   assertTranslated(details, 'details');
   const item = details.querySelector('.heap-waste li') ?? assert.fail('no finding');
@@ -794,7 +817,6 @@ test('what is wasted in what something retains is looked for at a press, and by 
   assert.deepEqual(context.did, [objects, objects]);
   item.querySelector<HTMLElement>('.finding-copy')?.click();
   assert.equal(context.did.pop(), '**σ <b>:** 2 λ, 4 KiB.');
-  inspector.dispose();
 });
 
 test('a type leads to what refers to its instances, whatever it is called', () => {
@@ -818,7 +840,7 @@ test('bookmarks: rows lead to what they keep, and what is selected has its note 
   const context = contextWith({ 'memlens/heapBookmarks': { bookmarks: kept } }, place);
   const posted: unknown[] = [];
   Object.assign(context.api, { post: (message: unknown) => posted.push(message) });
-  const bookmarks = new HeapBookmarks(context.api, { changed: () => undefined, failed: never });
+  const bookmarks = new HeapBookmarks(context.api, never);
   Object.assign(context, { bookmarks, bookmark: (of: unknown) => context.did.push({ bookmark: of }) });
   const pane = await bookmarksPane(context).make();
   const host = await shown(pane);
@@ -872,11 +894,11 @@ test('an image says its size, or why it isn’t drawn', async () => {
   const posted: unknown[] = [];
   const shownFor = async (answer: Partial<ImageAnswer>): Promise<HTMLElement> => {
     const whole = { ...image, media: 'image/png', data: 'AQID', every: 2, missing: null, ...answer };
-    const context = contextWith({ 'memlens/heapObject': found, 'memlens/heapImage': whole });
+    const context = contextWith({ 'memlens/heapObject': found, 'memlens/heapImage': whole }, OBJECT);
     Object.assign(context.api, { post: (message: unknown) => posted.push(message) });
-    const inspector = new Inspector(context, never, () => undefined);
+    const inspector = inspectorOf(context);
     const details = mounted(<inspector.View hidden={false} style={{}} />);
-    inspector.show({ is: 'object', object: 1 });
+    inspector.show();
     await drawnUntil(() => details.querySelector('section:has(canvas) :is(p.hint, button)') !== null);
     assertTranslated(details, 'details');
     const section = details.querySelector<HTMLElement>('section:has(canvas)') ?? assert.fail('no image');
@@ -885,7 +907,6 @@ test('an image says its size, or why it isn’t drawn', async () => {
     assert.equal(equal.querySelectorAll('li').length, 1);
     equal.querySelector<HTMLElement>(':scope > button')?.click();
     assert.deepEqual(context.did, [{ images: '' }]);
-    inspector.dispose();
     return section;
   };
   const canvasOf = (section: HTMLElement): HTMLCanvasElement | null => section.querySelector('canvas');

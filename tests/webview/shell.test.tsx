@@ -1,6 +1,7 @@
 // What stands around every view: the summary, the toolbar, menus, and the panel's tabs.
 
 import { drawn, mounted, press } from './support/dom';
+import { BareSession } from './support/session';
 import { signal } from '@preact/signals';
 import assert from 'node:assert/strict';
 import { afterEach, test } from 'node:test';
@@ -116,21 +117,15 @@ test('a menu of the timeline offers what the file has, and running what holds ch
   const entries = (time_axis: DeviceInfo['time_axis']): readonly MenuEntry[] => {
     // SAFETY: the menu goes by whether there are events and times.
     const device = { events: 9, time_axis } as DeviceInfo;
-    const owner = {
-      subject: { device, axis: 'time' },
-      grouping: { kind: 'line' },
-      run,
-      colours: { by: 'stack', categories: [] },
-    } as const;
-    const parts = {
-      pointer: { boxTool: false },
-      dock: { shown: 'liveSet' },
-      frame: { current: { panelOpen: false } },
-    } as const;
+    const session = Object.assign(new BareSession(), {
+      ...({ device, axis: 'time', areas: { kind: 'line' } } as const),
+      colours: { by: 'stack', categories: [] } as const,
+    });
     const post = ({ type }: FromWebviewMessage): void => run(type);
     return timelineMenu(
-      owner,
-      parts,
+      session,
+      false,
+      run,
       shareEntries({ post, command: run }, () => 'the summary', 'Timeline'),
     );
   };
@@ -580,23 +575,19 @@ test('the panel has a tab for a few panes and a menu for the others', async () =
       revealed.push(query);
     },
   });
-  const api: Pick<Api, 'request'> = { request: never };
-  // SAFETY: the panel and the cursors ask for nothing else.
-  const cursors = new Cursors(api as Api, { changed: never, failed: never, filter: () => '' });
-  const scope = new ScopeBar(cursors, () => 'at the peak');
-  const shown: (string | null)[] = [];
+  // SAFETY: the cursors ask for nothing else.
+  const api = { request: never } as Partial<Api> as Api;
+  const cursors = new Cursors({ api, failed: never, filter: '' });
   const panes = [pane('liveSet', 'What’s in memory'), pane('flame', 'Flame graph'), pane('sql', 'SQL')];
   const tabs = panes.map((each) =>
     each.id === 'sql' ? { ...made(each), make: () => Promise.resolve(each) } : made(each),
   );
-  const dock = new Dock(
-    scope.View,
-    { shown: (id) => shown.push(id), toggleTall: never, failed: never },
-    tabs,
-    2,
-  );
+  const session = new BareSession();
+  const dock = new Dock(session, tabs, 2, never, ({ hidden }) => (
+    <ScopeBar cursors={cursors} name="at the peak" hidden={hidden} />
+  ));
   const panel = mounted(<dock.View hidden={false} tall={false} height={200} />);
-  dock.show('liveSet');
+  session.show('liveSet');
   await drawn();
   assert.deepEqual(texts(panel, '[role=tab]'), ['What’s in memory', 'Flame graph']);
   assert.equal(one(panel, '.scope-text').textContent, 'At the peak');
@@ -622,14 +613,13 @@ test('the panel has a tab for a few panes and a menu for the others', async () =
   assert.deepEqual(texts(document, '[role=menuitemradio] .menu-text'), ['SQL']);
   one(document, '[role=menuitemradio]').click();
   // its code isn't here yet
-  dock.reveal({ query: 'SELECT 1' });
+  session.revealed.value = { query: 'SELECT 1' };
   assert.deepEqual(isShown('sql'), []);
   await drawn();
   assert.deepEqual(revealed, ['SELECT 1']);
   // what is shown always has a tab
   assert.deepEqual(texts(panel, '[role=tab]'), ['What’s in memory', 'Flame graph', 'SQL']);
   assert.deepEqual(isShown('sql'), [true, true]);
-  assert.deepEqual(shown, ['liveSet', 'flame', 'sql']);
   assert.deepEqual(opened, ['liveSet', 'flame', 'sql']);
 });
 

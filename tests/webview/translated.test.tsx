@@ -4,6 +4,7 @@
 import { drawn, mounted } from './support/dom';
 import { mountedPane } from './support/pane';
 import { assertTranslated } from './support/pseudo';
+import { BareSession } from './support/session';
 import assert from 'node:assert/strict';
 import { afterEach, test } from 'node:test';
 import { signal } from '@preact/signals';
@@ -30,6 +31,7 @@ import type { TimelineContext } from '../../webview/src/timeline/context';
 import { Dock } from '../../webview/src/shell/dock';
 import { FileBar } from '../../webview/src/shell/file-bar';
 import { FilterBox } from '../../webview/src/shell/filter-box';
+import { Filtering } from '../../webview/src/shell/filtering';
 import { traceTerms, OBJECT_TERMS } from '../../webview/src/shell/filter-terms';
 import { graphKeys } from '../../webview/src/graph/key-list';
 import { profileKeys } from '../../webview/src/profile/key-list';
@@ -132,7 +134,10 @@ function contextWith(
   return {
     ...{ api, info: INFO, device: DEVICE, axis: 'time', filter: 'β', set: {}, setName: 'Σ', selected: 3 },
     flags: { ooms: MARKS, untold: 3 },
-    cursors: { first, second: null, scope: 'cursor', kind: 'live', step: nothing, place: nothing },
+    cursors: {
+      ...{ first, second: null, scope: 'cursor', kind: 'live', step: nothing, place: nothing },
+      now: { first, second: null, scope: 'cursor', kind: 'live' },
+    },
     names: { allocation: () => undefined, learn: nothing },
     highlight: { kind: 'none' },
     ...{ camera: { x0: 0, x1: 1200, y0: 0, y1: 1 }, bounds: { x0: 0, x1: 1200 } },
@@ -144,7 +149,7 @@ function contextWith(
 
 async function assertPane(pane: Pane, what: string): Promise<void> {
   const host = mountedPane(pane);
-  pane.update(new Set(['device', 'cursors', 'filter', 'axis']));
+  pane.update(new Set(['set', 'device', 'cursors', 'filter', 'axis']));
   await drawn();
   assertTranslated(host, what);
   pane.dispose?.();
@@ -351,11 +356,12 @@ test('annotations along the run', async () => {
 
 test('the filter and its terms, keys, menus, the toolbar and the panel', async () => {
   for (const terms of [traceTerms(['κ']), OBJECT_TERMS]) {
-    const box = new FilterBox(terms, { apply: nothing, leave: nothing });
+    const filtering = new Filtering(never);
+    const box = new FilterBox(filtering, terms, { apply: nothing, leave: nothing });
     const row = mounted(<box.View />);
     box.offer();
-    box.show('β');
-    box.fits(3, 4, terms === OBJECT_TERMS ? 'objects' : 'allocations');
+    filtering.write('β');
+    filtering.fits(3, 4, terms === OBJECT_TERMS ? 'objects' : 'allocations');
     await drawn();
     assert.equal(row.querySelectorAll('li').length, terms.filter(({ text }) => !text.includes(':κ')).length);
     assertTranslated(row, 'the filter');
@@ -366,19 +372,12 @@ test('the filter and its terms, keys, menus, the toolbar and the panel', async (
     assertView(<help.View />, 'the keys');
   }
   const api = { post: nothing, command: nothing };
-  const owner = {
-    subject: { device: DEVICE, axis: 'time' },
-    grouping: { kind: null },
-    run: nothing,
-    colours: { by: 'stack', categories: ['κ'] },
-  } as const;
-  const open = {
-    pointer: { boxTool: true },
-    dock: { shown: 'sizes' },
-    frame: { current: { panelOpen: true } },
-  } as const;
+  const session = Object.assign(new BareSession(), {
+    ...({ device: DEVICE, axis: 'time', areas: { kind: null } } as const),
+    colours: { by: 'stack', categories: ['κ'] } as const,
+  });
   for (const entries of [
-    timelineMenu(owner, open, []),
+    timelineMenu(session, true, nothing, []),
     comparing(api, nothing).compared(),
     shareEntries(api, () => '', 'Τ').slice(1),
   ]) {
@@ -401,8 +400,9 @@ test('the filter and its terms, keys, menus, the toolbar and the panel', async (
     ...{ id: id as PaneTab['id'], title: 'Π', usesSet: true, make: never },
   }));
   const context = contextWith({});
-  const scope = new ScopeBar(context.cursors, () => context.setName);
-  const dock = new Dock(scope.View, { shown: nothing, toggleTall: nothing, failed: never }, tabs, 1);
+  const dock = new Dock(session, tabs, 1, nothing, ({ hidden }) => (
+    <ScopeBar cursors={context.cursors} name={context.setName} hidden={hidden} />
+  ));
   assertView(<dock.View hidden={false} tall={false} height={200} />, 'the panel');
 });
 

@@ -9,6 +9,7 @@ import type {
   ProfileValue,
   TimelineInfo,
 } from '../../../extension/shared/protocol.gen';
+import { batch, computed, signal } from '@preact/signals';
 import type { Api } from '../api';
 import type { Pending } from '../base/request';
 import type { ComparedSets } from '../flame/source';
@@ -85,8 +86,12 @@ export interface CompareContext extends ViewContext {
 }
 
 export class Compare {
-  other: OtherSnapshot | null = null;
-  settings: CompareSettings = FIRST;
+  private readonly shown = signal<OtherSnapshot | null>(null);
+  private readonly chosen = signal<CompareSettings>(FIRST);
+  /** Another one each time that something of it changes. */
+  readonly now = computed(() => [this.shown.value, this.chosen.value]);
+  /** The name of what is compared; null for nothing. */
+  readonly with = computed(() => this.shown.value?.name ?? null);
   /** Settings of a snapshot that is not open yet. */
   private restored: CompareState | null;
   /** Whose settings these are. */
@@ -97,7 +102,6 @@ export class Compare {
     /** The file's name of the view's own snapshot. */
     readonly ownName: string,
     restored: CompareState | null,
-    private readonly changed: () => void,
     readonly own: OwnSide,
   ) {
     this.restored = restored;
@@ -105,14 +109,23 @@ export class Compare {
 
   /** What the host reports. */
   receive(other: OtherSnapshot | null): void {
-    this.other = other;
-    // The same one again (the server was restarted) keeps its settings.
-    if (other?.is === 'open' && other.uri !== this.settingsOf) this.begin(other);
-    if (other === null) {
-      this.restored = null;
-      this.settingsOf = null;
-    }
-    this.changed();
+    batch(() => {
+      this.shown.value = other;
+      // The same one again (the server was restarted) keeps its settings.
+      if (other?.is === 'open' && other.uri !== this.settingsOf) this.begin(other);
+      if (other === null) {
+        this.restored = null;
+        this.settingsOf = null;
+      }
+    });
+  }
+
+  get other(): OtherSnapshot | null {
+    return this.shown.value;
+  }
+
+  get settings(): CompareSettings {
+    return this.chosen.value;
   }
 
   /** As it was somewhere before, if the other file is the same. */
@@ -123,8 +136,7 @@ export class Compare {
   }
 
   set(changes: Partial<CompareSettings>): void {
-    this.settings = { ...this.settings, ...changes };
-    this.changed();
+    this.chosen.value = { ...this.settings, ...changes };
   }
 
   get open(): OpenOther | null {
@@ -302,18 +314,18 @@ export class Compare {
     this.settingsOf = other.uri;
     if (this.restored?.uri === other.uri) {
       const { uri: _, ...settings } = this.restored;
-      this.settings = settings;
+      this.chosen.value = settings;
       this.restored = null;
       return;
     }
     this.restored = null;
     const { by, measure } = this.settings;
-    this.settings = { ...FIRST, by, measure, otherFirst: other.older };
+    this.chosen.value = { ...FIRST, by, measure, otherFirst: other.older };
     const { own } = this;
     const { info } = other;
     // two of other models have no devices, or can't be compared at all
     if (own.model === 'timeline' && info.model === 'timeline')
-      this.settings = { ...this.settings, ...firstDevices(other, info, own.device.device) };
+      this.chosen.value = { ...this.settings, ...firstDevices(other, info, own.device.device) };
   }
 }
 

@@ -2,6 +2,7 @@
 
 import { signal, type Signal } from '@preact/signals';
 import type { VNode } from 'preact';
+import { follow } from '../base/follow';
 import { t } from '../base/l10n';
 import { oneOf } from '../base/one-of';
 import type { CompareContext } from './comparison';
@@ -27,15 +28,19 @@ export class CompareGraph {
   private readonly settings: Signal<Measure>;
   private sets: ComparedSets | null = null;
   private otherFirst = false;
+  private readonly unfollow: () => void;
   /** Which two snapshots it is of, and which of them is before: numbers of names are the same as long as these are. */
   private of = '';
 
-  constructor(private readonly context: CompareContext) {
+  constructor(context: CompareContext) {
     const saved = restoreDifference(context.api.saved()?.kept?.difference);
     this.settings = signal({ scale: saved.scale, width: saved.width });
-    this.kept = new KeptFlame(saved.flame, { ...context.info, file_bytes: NO_FILE }, () => this.keep());
-    Object.assign(this.kept.settings, { value: 'bytes', order: 'value' });
-    if (this.kept.settings.form === 'functions') this.kept.settings.form = 'icicle';
+    const file = { ...context.info, file_bytes: NO_FILE };
+    this.kept = new KeptFlame(saved.flame, file, { value: 'bytes', order: 'value' });
+    if (this.kept.settings.form === 'functions') this.kept.set({ form: 'icicle' });
+    this.unfollow = follow({ settings: () => this.settings.value, flame: () => this.kept.state }, () =>
+      context.api.keep({ difference: { ...this.settings.value, flame: this.kept.state } }),
+    );
     this.source = new ComparedSource(
       context.api,
       () => {
@@ -101,17 +106,13 @@ export class CompareGraph {
   }
 
   dispose(): void {
+    this.unfollow();
     this.flame.dispose();
   }
 
   private set(part: Partial<Measure>): void {
     this.settings.value = { ...this.settings.value, ...part };
-    this.keep();
     if (this.sets) this.flame.renewed(true);
-  }
-
-  private keep(): void {
-    this.context.api.keep({ difference: { ...this.settings.value, flame: this.kept.state } });
   }
 }
 

@@ -146,7 +146,7 @@ class ComparePane implements Pane {
       this.version.value++;
       graph?.reattribute();
     }
-    if (!['compare', 'device', 'filter', 'cursors', 'axis'].some((change) => changes.has(change))) {
+    if (!changes.has('compare') && !changes.has('set') && !changes.has('axis')) {
       if (changes.has('attribution')) this.fetch(0);
       return;
     }

@@ -10,7 +10,7 @@ import { besideBox, childBox, fillingBoxes, parentBox, type BoxFacts } from './b
 import { panned, WHOLE, zoomed } from './camera';
 import { STACK_KEYS, type FlameAction } from './keys';
 import type { FlamePlot } from './plot';
-import { isDrawn, type FlameSettings } from './settings';
+import { isDrawn, type FlameSettings, type KeptFlame } from './settings';
 import { nameText } from './words';
 
 export interface FlameCommandEvents extends Pick<Api, 'post'> {
@@ -33,7 +33,7 @@ export interface FlameCommandEvents extends Pick<Api, 'post'> {
 export class FlameCommands {
   constructor(
     private readonly plot: FlamePlot,
-    private readonly settings: FlameSettings,
+    private readonly kept: Pick<KeptFlame, 'settings'>,
     private readonly events: FlameCommandEvents,
   ) {}
 
@@ -41,7 +41,7 @@ export class FlameCommands {
   take(event: KeyboardEvent): boolean {
     const action = STACK_KEYS.actionOf(event);
     if (!action) return false;
-    const onPlot = isDrawn(this.settings) && event.target === this.plot.surface;
+    const onPlot = isDrawn(this.kept.settings) && event.target === this.plot.surface;
     return onPlot ? this.runOnPlot(action) : this.runOnName(action);
   }
 
@@ -56,11 +56,11 @@ export class FlameCommands {
 
   /** Leaves out a function's own boxes: their bytes stay with its callers. */
   hide(name: FlameName): void {
-    this.events.change({ hidden: [...this.settings.hidden, name] });
+    this.events.change({ hidden: [...this.kept.settings.hidden, name] });
   }
 
   collapse(name: FlameName): void {
-    this.events.change({ packages: [...this.settings.packages, name.package] });
+    this.events.change({ packages: [...this.kept.settings.packages, name.package] });
   }
 
   /** What can be done to a function in a table, which opens its line in its own way. */
@@ -175,8 +175,8 @@ export class FlameCommands {
 
   /** Escape: first the selection goes, then the zoom, then what was done to frames. */
   private leave(): boolean {
-    const { focus, hidden, packages, search, sandwich, form } = this.settings;
-    const drawn = isDrawn(this.settings);
+    const { focus, hidden, packages, search, sandwich, form } = this.kept.settings;
+    const drawn = isDrawn(this.kept.settings);
     const { x0, x1 } = this.plot.target;
     if (drawn && this.plot.selected) this.events.select(null, null);
     else if (drawn && (x0 > 0 || x1 < 1)) this.plot.moveTo(WHOLE, true);

@@ -152,7 +152,7 @@ export class FlamePane implements Pane, FlameParts {
       say: (text) => this.say(text),
       failed,
     });
-    this.commands = new FlameCommands(this.plot, this.settings, commandEvents(this));
+    this.commands = new FlameCommands(this.plot, kept, commandEvents(this));
     this.hover = new FlameHover(
       this.plot,
       (node) => source.node(question.params, node),
@@ -212,7 +212,7 @@ export class FlamePane implements Pane, FlameParts {
 
   update(changes: ReadonlySet<Change>): void {
     if (changes.has('flame')) this.toRestore = this.source.compared ? null : this.settings.place;
-    if (changes.has('device') || changes.has('filter') || changes.has('cursors')) {
+    if (changes.has('set')) {
       // names are the snapshot's, and what was hidden stays hidden in another set
       this.renew(false);
     } else if (changes.has('flame')) this.goBack();

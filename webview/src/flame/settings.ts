@@ -1,5 +1,6 @@
 // What a flame graph is asked for: the choices of its toolbar and what was done to single frames.
 
+import { signal, type Signal } from '@preact/signals';
 import { oneOf } from '../base/one-of';
 import type { FlamePlace, FlameState, ViewParams } from '../../../extension/shared/messages';
 import type {
@@ -45,31 +46,38 @@ export function initialSettings(info: FlameFile): FlameSettings {
   };
 }
 
-/** The settings of one view, and a callback that keeps them. */
+/** The settings of one view's flame graph. */
 export class KeptFlame {
-  readonly settings: FlameSettings;
+  private readonly kept: Signal<FlameSettings>;
+  /** Raised when it is to be shown as it was somewhere before. */
+  readonly restored = signal(0);
 
   constructor(
     saved: FlameState | null,
     private readonly info: FlameFile,
-    private readonly changed: () => void,
+    /** What the view decides. */
+    private readonly fixed: Partial<FlameSettings> = {},
   ) {
-    this.settings = restoreFlame(saved, info);
+    this.kept = signal({ ...restoreFlame(saved, info), ...fixed });
+  }
+
+  get settings(): FlameSettings {
+    return this.kept.peek();
   }
 
   set(part: Partial<FlameSettings>): void {
-    Object.assign(this.settings, part);
-    this.changed();
+    this.kept.value = { ...this.settings, ...part };
   }
 
-  /** As it was somewhere before. */
+  /** As it was somewhere before, or is to be elsewhere. */
   restore(saved: FlameState | null): void {
-    Object.assign(this.settings, restoreFlame(saved, this.info));
+    this.kept.value = { ...restoreFlame(saved, this.info), ...this.fixed };
+    this.restored.value++;
   }
 
   /** For the host to keep. */
   get state(): FlameState {
-    return { ...this.settings, fileBytes: this.info.file_bytes };
+    return { ...this.kept.value, fileBytes: this.info.file_bytes };
   }
 }
 

@@ -7,7 +7,7 @@ import type { Api } from '../api';
 import { bytes } from '../base/format';
 import { plural, said, t } from '../base/l10n';
 import { visible } from '../base/text';
-import { BookmarkList, type BookmarkEvents } from '../shell/bookmark-list';
+import { BookmarkList } from '../shell/bookmark-list';
 import { bookmarksTab } from '../shell/bookmarks-pane';
 import type { PaneTab } from '../shell/pane';
 import { IconButton } from '../widgets/icon-button';
@@ -16,8 +16,8 @@ import { ObjectButton } from './object-button';
 import { objectText, shortType } from './words';
 
 export class HeapBookmarks extends BookmarkList<HeapBookmark> {
-  constructor(api: Pick<Api, 'post' | 'request'>, events: BookmarkEvents) {
-    super(api, () => api.request('memlens/heapBookmarks', {}), events);
+  constructor(api: Pick<Api, 'post' | 'request'>, failed: (error: unknown) => void) {
+    super(api, () => api.request('memlens/heapBookmarks', {}), failed);
     this.renew();
   }
 

@@ -69,7 +69,7 @@ export class ComparePane implements Pane {
 
   update(changes: Parameters<Pane['update']>[0]): void {
     if (changes.has('filter')) this.series.forget();
-    if (changes.has('compare') || changes.has('filter') || changes.has('device')) this.renew();
+    if (changes.has('compare') || changes.has('filter')) this.renew();
     else this.tree.redraw();
   }
 

@@ -1,6 +1,6 @@
 // What is known of an object, a type or a group.
 
-import type { VNode } from 'preact';
+import { Fragment, type VNode } from 'preact';
 import { useEffect } from 'preact/hooks';
 import type { HeapSelection } from '../../../extension/shared/messages';
 import type {
@@ -96,14 +96,14 @@ export function ObjectDetails({
         <Section title={t('Values ({0})', count(found.fields_total))}>
           <dl class="heap-fields">
             {fields.map(({ name: field, kind, value }, index) => (
-              <>
-                <dt key={`t${index}`} title={kind}>
+              <Fragment key={index}>
+                <dt title={kind}>
                   <bdi class="heap-reference">{visible(shorten(field, 80))}</bdi>
                 </dt>
-                <dd key={`d${index}`} class={NUMBER.test(value) ? 'number' : ''}>
+                <dd class={NUMBER.test(value) ? 'number' : ''}>
                   <bdi class="code">{visible(shorten(value, 300))}</bdi>
                 </dd>
-              </>
+              </Fragment>
             ))}
           </dl>
           <Rest count={found.fields_total - fields.length} />

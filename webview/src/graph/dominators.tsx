@@ -96,7 +96,7 @@ export function dominatorsPane(context: GraphContext): Pane {
     {
       ...{ id: 'dominators', title },
       update: (changes) => {
-        if (changes.has('filter') || changes.has('device'))
+        if (changes.has('filter') || changes.has('tree'))
           tree.show(
             label(),
             gridColumns(

@@ -46,18 +46,14 @@ export function imagesPane(context: GraphContext): Pane {
             { value: 'bytes', text: t('Largest first') },
             { value: 'freed', text: t('Equal ones first') },
           ]}
-          change={(value) => {
-            context.keep({ images: value });
-            order.value = value;
-            gallery.show();
-          }}
+          change={(value) => context.keep({ images: value })}
         />
         <IconButton icon="copy" label={t('Copy Table')} press={() => gallery.copy()} />
       </Bar>
     ),
     update: (changes) => {
       order.value = context.state.images;
-      if (changes.has('filter') || changes.has('device')) gallery.show();
+      if (changes.has('filter') || changes.has('images')) gallery.show();
       else gallery.redraw();
     },
     dispose: () => gallery.dispose(),

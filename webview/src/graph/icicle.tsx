@@ -53,10 +53,7 @@ export class Icicle {
   private readonly grouped = signal<Grouping>('type');
 
   /** `regrouped` is called after the boxes were grouped by something else. */
-  constructor(
-    private readonly context: GraphContext,
-    private readonly regrouped: () => void,
-  ) {
+  constructor(private readonly context: GraphContext) {
     const places = new Places(() => false);
     this.plot = new FlamePlot(
       {
@@ -309,7 +306,6 @@ export class Icicle {
   private group(by: Grouping): void {
     this.context.keep({ grouped: by, ...WHOLE });
     this.begin();
-    this.regrouped();
   }
 
   private showSunburst(is: boolean): void {

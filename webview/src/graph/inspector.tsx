@@ -19,7 +19,9 @@ import { asMarkdown, markdownText, type CopiedCell } from '../widgets/copy';
 import { IconButton } from '../widgets/icon-button';
 import type { PanelRoom } from '../shell/frame';
 import { Note } from './bookmarks';
+import type { Session } from '../shell/session';
 import type { GraphContext } from './context';
+import type { Icicle } from './icicle';
 import { located } from './groups';
 import { GroupDetails, ObjectDetails, TypeDetails } from './details';
 import { bytesAndNative, copiedName, copiedText, idText, objectText } from './words';
@@ -37,15 +39,21 @@ export class Inspector {
   private readonly asking = new Latest();
   private of = '';
 
-  /** `located` is called with the group of the tree in view that an object is of. */
   constructor(
-    private readonly context: GraphContext,
-    private readonly close: () => void,
-    private readonly located: (group: number) => void,
-  ) {}
+    private readonly context: GraphContext & Pick<Session, 'arrange' | 'whileShown'>,
+    private readonly picture: Pick<Icicle, 'focus' | 'outline'>,
+  ) {
+    context.whileShown(() => {
+      this.asking.cancel();
+    });
+  }
 
   readonly View = ({ hidden, style }: PanelRoom): VNode => {
-    const { answer, missing, context, close } = this;
+    const { answer, missing, context, picture } = this;
+    const close = (): void => {
+      context.arrange({ panelOpen: false });
+      picture.focus();
+    };
     return (
       <aside
         class="panel heap-details"
@@ -59,8 +67,10 @@ export class Inspector {
     );
   };
 
-  show(selection: HeapSelection | null): void {
+  /** Follows what is selected, and what decides what is said of it. */
+  show(): void {
     const { filter, state } = this.context;
+    const { selection } = state;
     const of = JSON.stringify([selection, filter, state.grouped, state.tree]);
     if (of === this.of) return;
     this.of = of;
@@ -76,7 +86,8 @@ export class Inspector {
         this.answer.value = answer;
         this.root.current?.querySelector('.panel-body')?.scrollTo(0, 0);
         this.context.say(titleOf(answer));
-        if (answer.is === 'object') this.located(answer.found.group);
+        // of the tree in view
+        if (answer.is === 'object') this.picture.outline(answer.found.group);
       },
       (error) => this.context.failed(error),
     );
@@ -85,10 +96,6 @@ export class Inspector {
   /** The source of what is shown wasn't found. */
   sourceMissing(missing: MissingSource): void {
     this.missing.value = missing;
-  }
-
-  dispose(): void {
-    this.asking.cancel();
   }
 
   private request(selection: HeapSelection): Pending<Answer> {

@@ -3,7 +3,7 @@
 import { signal } from '@preact/signals';
 import type { VNode } from 'preact';
 import type { HeapOverviewAnswer, RealmRow, ShareRow } from '../../../extension/shared/protocol.gen';
-import type { Api } from '../api';
+import type { GraphContext } from './context';
 import { css } from '../canvas/colour';
 import { theme } from '../canvas/theme';
 import { sampleColours } from '../flame/colours';
@@ -16,31 +16,30 @@ import { objectsText } from './words';
 
 const MOST_PARTS = 6;
 
-export interface OverviewEvents {
-  /** A part of the heap was chosen, by the filter that names it. */
-  readonly choose: (filter: string) => void;
-  readonly failed: (error: unknown) => void;
-}
-
 export class Overview {
   private readonly answer = signal<HeapOverviewAnswer | null>(null);
 
   constructor(
-    api: Api,
-    private readonly events: OverviewEvents,
-    private readonly native: number,
+    private readonly context: Pick<GraphContext, 'api' | 'info' | 'list' | 'failed'>,
     /** The picture's, which stand at the end of the line. */
     private readonly Controls: () => VNode,
   ) {
-    api.request('memlens/heapOverview', {}).answer.then((found) => {
-      this.answer.value = found;
-    }, events.failed);
+    context.api.request('memlens/heapOverview', {}).answer.then(
+      (found) => {
+        this.answer.value = found;
+      },
+      (error: unknown) => context.failed(error),
+    );
   }
 
   readonly View = (): VNode => (
     <section class="heap-overview" aria-label={t('Whole heap')}>
       <div class="heap-strip">
-        <Strip answer={this.answer} choose={this.events.choose} native={this.native} />
+        <Strip
+          answer={this.answer}
+          choose={(filter) => this.context.list(filter)}
+          native={this.context.info.native_bytes}
+        />
       </div>
       <this.Controls />
     </section>

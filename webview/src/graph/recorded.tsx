@@ -1,14 +1,14 @@
 // When what is alive was allocated, of a recording: bars over time, and what was freed again where the file says it. A
 // range that is brushed goes into the filter, and so into every other part of the view.
 
-import { signal } from '@preact/signals';
+import { effect, signal, untracked } from '@preact/signals';
 import type { VNode } from 'preact';
-import type { Api } from '../api';
 import { bytes, exactBytes } from '../base/format';
 import { t } from '../base/l10n';
 import { Latest } from '../base/latest';
 import { css } from '../canvas/colour';
 import { theme } from '../canvas/theme';
+import type { Session } from '../shell/session';
 import { Chart } from '../widgets/chart';
 import { IconButton } from '../widgets/icon-button';
 import { Island } from '../widgets/island';
@@ -25,12 +25,8 @@ import {
 } from './moments';
 import { objectsText } from './words';
 
-export interface RecordedOwner {
-  readonly filter: string;
-  setFilter(filter: string): void;
-  say(text: string): void;
-  failed(error: unknown): void;
-}
+/** What of its view it follows and changes. */
+type RecordedSession = Pick<Session, 'api' | 'filter' | 'setFilter' | 'say' | 'failed' | 'whileShown'>;
 
 const PAGE_BINS = 10;
 
@@ -53,11 +49,13 @@ export class Recorded {
   private dragging = false;
   private readonly asking = new Latest();
 
-  constructor(
-    private readonly api: Api,
-    private readonly owner: RecordedOwner,
-  ) {
+  constructor(private readonly session: RecordedSession) {
     this.listen();
+    session.whileShown(effect(() => this.renew(session.filter)));
+    session.whileShown(() => {
+      this.asking.cancel();
+      this.chart.dispose();
+    });
   }
 
   readonly View = (): VNode => (
@@ -75,23 +73,18 @@ export class Recorded {
   );
 
   /** The filter is another one. */
-  renew(): void {
-    const { owner } = this;
+  private renew(filter: string): void {
+    const bars = this.bars.peek();
     this.asking.ask(
-      this.api.request('memlens/heapMoments', { filter: owner.filter }),
+      this.session.api.request('memlens/heapMoments', { filter }),
       (answer) => {
         const bars = barsOf(answer);
         this.bars.value = bars;
         this.follow(bars);
       },
-      (error) => owner.failed(error),
+      (error) => this.session.failed(error),
     );
-    if (this.bars.value) this.follow(this.bars.value);
-  }
-
-  dispose(): void {
-    this.asking.cancel();
-    this.chart.dispose();
+    if (bars) untracked(() => this.follow(bars));
   }
 
   private get readout(): string {
@@ -118,7 +111,7 @@ export class Recorded {
 
   private follow(bars: Bars): void {
     if (!this.dragging) {
-      const range = rangeOf(this.owner.filter, bars);
+      const range = rangeOf(this.session.filter, bars);
       this.range.value = range;
       if (!range) this.begun = null;
       else if (this.begun === null) [this.begun, this.ended] = [range.from, range.to - 1];
@@ -136,14 +129,14 @@ export class Recorded {
 
   /** Narrows everything to a range, or shows all again. */
   private choose(range: BinRange | null): void {
-    const { owner } = this;
+    const { session } = this;
     const bars = this.bars.value;
     if (!bars) return;
     this.range.value = range;
     if (!range) this.begun = null;
     this.chart.request();
-    owner.setFilter(withRange(owner.filter, range, bars));
-    owner.say(range ? this.words(range) : t('the whole recording'));
+    session.setFilter(withRange(session.filter, range, bars));
+    session.say(range ? this.words(range) : t('the whole recording'));
   }
 
   /** The range from where it was begun to another bin. */
@@ -178,7 +171,7 @@ export class Recorded {
     });
     surface.addEventListener('pointercancel', () => {
       this.dragging = false;
-      this.renew();
+      this.renew(this.session.filter);
     });
     surface.addEventListener('pointerleave', () => {
       this.hovered.value = null;

@@ -96,8 +96,7 @@ export function threadsPane(context: GraphContext): Pane {
       {
         ...{ id: 'threads', title },
         update: (changes) => {
-          if (changes.has('filter') || changes.has('device'))
-            tree.show(title, gridColumns(columnsOf(), null));
+          if (changes.has('filter')) tree.show(title, gridColumns(columnsOf(), null));
           else tree.redraw();
         },
       },

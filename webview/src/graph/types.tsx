@@ -81,7 +81,6 @@ export function typesPane(context: GraphContext): Pane {
       if (order === null) return;
       const { order: before, reverse } = context.state;
       context.keep({ order, reverse: order === before && !reverse });
-      show();
     },
     empty: () => noObjects(context),
   });
@@ -91,7 +90,7 @@ export function typesPane(context: GraphContext): Pane {
       ...{ id: 'types', title },
       update: (changes) => {
         by.value = context.state.by;
-        if (changes.has('filter') || changes.has('device')) show();
+        if (changes.has('filter') || changes.has('order')) show();
         else tree.redraw();
       },
     },
@@ -105,11 +104,7 @@ export function typesPane(context: GraphContext): Pane {
           { value: 'package', text: t('By package') },
           { value: 'kind', text: t('By kind') },
         ]}
-        change={(value) => {
-          by.value = value;
-          context.keep({ by: value });
-          show();
-        }}
+        change={(value) => context.keep({ by: value })}
       />
     ),
   );

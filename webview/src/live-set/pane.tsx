@@ -6,7 +6,7 @@ import { countedFigure, figure, isCount } from '../base/figure';
 import { bytes, hasSource } from '../base/format';
 import { turned } from '../base/latest';
 import { plural, said, t } from '../base/l10n';
-import type { Change, ViewContext } from '../shell/context';
+import type { ViewContext } from '../shell/context';
 import { both } from '../shell/filter-terms';
 import { MODELS } from '../shell/model';
 import type { BarRoom, Pane, PaneRoom } from '../shell/pane';
@@ -300,8 +300,6 @@ function countedAnd(many: number | null, amount: number): string {
   return many === null || isCount() ? figure(amount) : t('{0}, {1}', countedFigure(many), figure(amount));
 }
 
-const RENEWING: readonly Change[] = ['device', 'filter', 'cursors', 'attribution'];
-
 export const liveSetPane = (context: ViewContext): Pane => {
   const live = new LiveSet(context);
   return {
@@ -314,7 +312,7 @@ export const liveSetPane = (context: ViewContext): Pane => {
       if (by) live.groupBy(by);
     },
     update: (changes) => {
-      if (RENEWING.some((each) => changes.has(each))) live.renew();
+      if (changes.has('set') || changes.has('attribution')) live.renew();
       else if (changes.has('theme') || changes.has('selection')) live.draw();
     },
     dispose: () => live.dispose(),

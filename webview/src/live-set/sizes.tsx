@@ -45,7 +45,7 @@ export const sizesPane = (context: ViewContext): Pane => {
     ...{ id: 'sizes', title: t('Sizes'), usesSet: true, Bar: Head },
     View: (room) => <Histogram {...{ by, answer, narrow, room }} />,
     update: (changes) => {
-      if (!changes.has('device') && !changes.has('filter') && !changes.has('cursors')) return;
+      if (!changes.has('set')) return;
       latest.ask(
         context.api.request('memlens/sizes', { of: context.set }),
         (found) => {

@@ -4,6 +4,6 @@ import { compareTab } from '../compare/tab';
 import { liveSetTab, sizesTab } from '../live-set/tabs';
 import type { MakePane } from '../shell/pane';
 import { sqlTab } from '../sql/tab';
-import type { ProfileContext } from './context';
+import type { ProfileSession } from './session';
 
-export const PROFILE_PANES: readonly MakePane<ProfileContext>[] = [liveSetTab, sizesTab, compareTab, sqlTab];
+export const PROFILE_PANES: readonly MakePane<ProfileSession>[] = [liveSetTab, sizesTab, compareTab, sqlTab];

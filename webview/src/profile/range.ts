@@ -44,3 +44,10 @@ export function placeText(value: number, unit: string): string {
   if (unit === 'microseconds') return time(value);
   return unit === 'bytes' ? t('{0} allocated', bytes(value)) : `${count(value)} ${unit}`;
 }
+
+/** Whether what was kept is a range of so many edges. */
+export function isRange({ kind, from, to }: TimeRange, edges: number): boolean {
+  const isEdge = (edge: number): boolean => Number.isInteger(edge) && edge >= 0 && edge < edges;
+  if (to === null) return isEdge(from);
+  return rangeKinds().some(({ value }) => value === kind) && isEdge(from) && isEdge(to);
+}

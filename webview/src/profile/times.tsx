@@ -1,10 +1,10 @@
 // How a profile came about: what was live, the resident set and temporary allocations over time. A range that is
 // brushed is what every other part of the view answers for.
 
-import { signal } from '@preact/signals';
+import { effect, signal } from '@preact/signals';
 import type { VNode } from 'preact';
 import type { ProfileInfo, ProfileRangeAnswer } from '../../../extension/shared/protocol.gen';
-import type { Api } from '../api';
+import { follow } from '../base/follow';
 import { bytes, count } from '../base/format';
 import { t } from '../base/l10n';
 import { Latest } from '../base/latest';
@@ -16,238 +16,151 @@ import { Choices } from '../widgets/choice';
 import { IconButton } from '../widgets/icon-button';
 import { Island } from '../widgets/island';
 import { openMenuAt } from '../widgets/menu';
-import { placeText, rangeKinds, rangeName, type TimeRange, type RangeKind } from './range';
-import { drawTimes, edgeAt, lineColour, maximum, NO_TIMES, timesOf, type Times } from './times-picture';
-
-export interface TimesEvents {
-  changed(range: TimeRange | null): void;
-  failed(error: unknown): void;
-  say(text: string): void;
-  filter(): string;
-  /** What of a range is asked for, unless somebody says otherwise. */
-  usualKind(): RangeKind;
-}
+import { rangeKinds, rangeName, type TimeRange, type RangeKind } from './range';
+import type { ProfileSession } from './session';
+import { drawTimes, edgeAt, lineColour, maximum, timesOf, type Times, type TimesLine } from './times-picture';
 
 type TimedProfile = Pick<ProfileInfo, 'time_unit' | 'has_flow' | 'has_short_lived'>;
 
 /** A process that is so many times larger than its heap would leave a flat line of what is live. */
 const DWARFING = 5;
 
-/** What stands above the curves. */
-interface HeadState {
-  readonly kind: RangeKind;
-  /** Whether a moment is chosen, or a range. */
-  readonly chosen: 'nothing' | 'moment' | 'range';
-  readonly summary: string;
-  /** Whether there is a filter, which the curves don't follow. */
-  readonly filtered: boolean;
+/** What the pointer marks while it is down. */
+interface Drag {
+  readonly from: number;
+  readonly to: number | null;
 }
 
 export class ProfileTimes {
   private readonly chart = new Chart({
-    ...{ class: 'profile-times-canvas', role: 'img', label: t('Memory over time') },
+    class: 'profile-times-canvas',
+    role: 'img',
+    label: t('Memory over time'),
     draw: () => {
-      const { chart, times, from, to, hovered } = this;
-      const hidden = this.hidden.value;
-      drawTimes(chart, { times, hidden, marks: { from, to, hovered }, at: (edge) => this.at(edge) });
+      const { from = null, to = null } = this.drag.value ?? this.session.range ?? {};
+      drawTimes(this.chart, {
+        times: this.times,
+        hidden: this.hidden.value,
+        marks: { from, to, hovered: this.hovered.value },
+        at: (edge) => this.session.at(edge),
+      });
     },
   });
-  private readonly state = signal<HeadState>({
-    kind: 'allocated',
-    chosen: 'nothing',
-    summary: '',
-    filtered: false,
-  });
-  private readonly lines = signal<Times['lines']>([]);
   /** The names of the lines that are left out. */
   private readonly hidden = signal<ReadonlySet<string>>(new Set());
-  private readonly readout = signal('');
-  private times: Times = NO_TIMES;
-  private from: number | null = null;
-  private to: number | null = null;
-  private dragging = false;
+  private readonly drag = signal<Drag | null>(null);
+  private readonly hovered = signal<number | null>(null);
   /** What somebody asked for of a range. */
-  private chosenKind: RangeKind | null = null;
-  private hovered: number | null = null;
+  private readonly kind = signal<RangeKind | null>(null);
+  /** What the range comes to. */
+  private readonly figures = signal('');
   private readonly asking = new Latest();
 
-  constructor(
-    private readonly api: Api,
-    private readonly profile: TimedProfile,
-    private readonly events: TimesEvents,
-    /** What was chosen when the view was last open; taken once the edges are known. */
-    private toRestore: TimeRange | null,
-  ) {
+  constructor(private readonly session: ProfileSession) {
     this.listen();
-    this.api.request('memlens/profileTimes', {}).answer.then(
+    session.api.request('memlens/profileTimes', {}).answer.then(
       (answer) => this.take(timesOf(answer)),
-      (error: unknown) => events.failed(error),
+      (error: unknown) => session.failed(error),
     );
+    session.whileShown(
+      effect(() => {
+        void [session.times.value, session.range, this.hidden.value, this.drag.value, this.hovered.value];
+        this.chart.request();
+      }),
+    );
+    session.whileShown(
+      follow({ range: () => session.range, filter: () => session.filter }, (changes) => {
+        if (changes.has('range')) {
+          if (session.range && session.range.to !== null) this.kind.value = session.range.kind;
+          session.say(session.rangeName ?? t('the whole run'));
+        }
+        this.ask();
+      }),
+    );
+    session.whileShown(() => {
+      this.asking.cancel();
+      this.chart.dispose();
+    });
   }
 
   readonly View = (): VNode => (
     <section class="profile-times" aria-label={t('Memory over time')}>
       <div class="profile-times-head">
-        <Head
-          {...{ ...this.state.value, keys: this.keys, readout: this.readout.value }}
-          chooseLines={(button) => this.chooseLines(button)}
-          setKind={(kind) => {
-            this.chosenKind = kind;
-            this.show({ kind });
-            this.changed();
-          }}
-          whole={() => this.whole()}
-        />
+        <this.Head />
       </div>
       <Island of={this.chart.surface} />
     </section>
   );
 
-  get range(): TimeRange | null {
-    if (this.from === null) return null;
-    return { kind: this.to === null ? 'live' : this.state.value.kind, from: this.from, to: this.to };
-  }
-
-  /** What is to be there again the next time. */
-  get kept(): TimeRange | null {
-    return this.toRestore ?? this.range;
-  }
-
-  /** In words: "allocated from 1.2 s to 3 s". */
-  get name(): string | null {
-    const { range } = this;
-    return range && rangeName(range, (edge) => this.at(edge));
-  }
-
-  /** The whole run again. */
-  whole(): void {
-    if (this.from !== null) this.set(null, null);
-  }
-
-  /** To a range of before. */
-  goTo(range: TimeRange | null): void {
-    if (JSON.stringify(range) === JSON.stringify(this.kept)) return;
-    this.toRestore = range;
-    if (!range) this.whole();
-    else if (this.times.edges.length > 0) {
-      this.from = null;
-      this.restore();
-    }
-  }
-
-  /** The filter is another one. */
-  renew(): void {
-    this.show({ filtered: this.events.filter() !== '' });
-    this.ask();
-  }
-
-  dispose(): void {
-    this.asking.cancel();
-    this.chart.dispose();
-  }
-
-  private get keys(): HeadProps['keys'] {
-    return this.lines.value.map(({ name, title, unit, values }, at) => ({
-      // what isn't bytes has a scale of its own
-      title: unit === 'bytes' ? title : t('{0} (up to {1})', title, count(Math.round(maximum(values)))),
-      shown: !this.hidden.value.has(name),
-      colour: css(lineColour(at, theme.value)),
-    }));
-  }
-
-  private show(part: Partial<HeadState>): void {
-    this.state.value = { ...this.state.value, ...part };
+  private get times(): Times {
+    return this.session.times.value;
   }
 
   private take(times: Times): void {
-    this.times = times;
     const { edge, bytes: peakBytes } = times.peak;
     const resident = times.lines.find(({ name }) => name === 'rss_bytes');
     if (resident && maximum(resident.values) > DWARFING * peakBytes)
       this.hidden.value = new Set([resident.name]);
-    this.lines.value = times.lines;
+    this.session.times.value = times;
     this.chart.setLabel(
       t(
         'Memory over time; the peak of {0} at {1}. Arrow keys choose a moment, with Shift a range; Escape clears it.',
         bytes(peakBytes),
-        this.at(edge),
+        this.session.at(edge),
       ),
     );
-    this.chart.request();
-    this.restore();
-  }
-
-  private restore(): void {
-    const { toRestore } = this;
-    this.toRestore = null;
-    if (!toRestore || this.from !== null) return;
-    const { kind, from, to } = toRestore;
-    const isEdge = (edge: number): boolean => Number.isInteger(edge) && this.times.edges[edge] !== undefined;
-    if (!isEdge(from) || (to !== null && !isEdge(to))) return;
-    if (rangeKinds().some(({ value }) => value === kind)) this.chosenKind = kind;
-    this.set(from, to);
   }
 
   /** Lets the user hide some of the lines; the scale is that of the others. */
   private chooseLines(button: HTMLElement): void {
     const hidden = this.hidden.value;
     const items = this.times.lines.map(({ name, title }) => ({
-      ...{ text: title, key: '', checked: !hidden.has(name) },
+      text: title,
+      key: '',
+      checked: !hidden.has(name),
       run: () => {
         const next = new Set(hidden);
         if (!next.delete(name)) next.add(name);
         this.hidden.value = next;
-        this.chart.request();
       },
     }));
     openMenuAt(button, items, t('Lines'));
   }
 
-  private at(edge: number): string {
-    return placeText(this.times.edges[edge] ?? 0, this.profile.time_unit);
-  }
-
   // --- what is chosen ----------------------------------------------------------------------------------------------
 
-  private set(from: number | null, to: number | null): void {
-    this.begin();
-    [this.from, this.to] = from !== null && to !== null && to < from ? [to, from] : [from, to];
-    if (this.from === this.to) this.to = null;
-    this.changed();
+  private choose(from: number, to: number | null): void {
+    const { chosen, value } = this.session;
+    const isMoment = to === null || to === from;
+    // a range is about what fits what is looked at
+    const kind = this.kind.value ?? (value.meaning === 'end' ? 'survived' : 'allocated');
+    chosen.value = isMoment
+      ? { kind: 'live', from, to: null }
+      : { kind, from: Math.min(from, to), to: Math.max(from, to) };
   }
 
-  /** A range that is begun is about what fits what is looked at. */
-  private begin(): void {
-    if (this.from === null) this.show({ kind: this.chosenKind ?? this.events.usualKind() });
-  }
-
-  private changed(): void {
-    this.arrange();
-    this.chart.request();
-    this.ask();
-    this.events.changed(this.range);
-    this.events.say(this.name ?? t('the whole run'));
-  }
-
-  private arrange(): void {
-    const chosen = this.from === null ? 'nothing' : this.to === null ? 'moment' : 'range';
-    this.show({ chosen, ...(chosen === 'range' ? {} : { summary: this.name ?? '' }) });
+  private clear(): void {
+    this.session.chosen.value = null;
   }
 
   /** Asks what the range comes to. */
   private ask(): void {
+    const { session } = this;
     this.asking.cancel();
-    const { from, to } = this;
-    if (from === null || to === null) return;
+    const { range, filter, info } = session;
+    if (!range || range.to === null) return;
+    const { from, to } = range;
     this.asking.ask(
-      this.api.request('memlens/profileRange', {
-        ...{ from_edge: from, to_edge: to, filter: this.events.filter() },
-      }),
+      session.api.request('memlens/profileRange', { from_edge: from, to_edge: to, filter }),
       (answer) => {
-        const figures = rangeFigures(answer, this.profile);
-        this.show({ summary: t('{0} to {1}: {2}', this.at(from), this.at(to), figures) });
+        this.figures.value = t(
+          '{0} to {1}: {2}',
+          session.at(from),
+          session.at(to),
+          rangeFigures(answer, info),
+        );
       },
-      (error) => this.events.failed(error),
+      (error) => session.failed(error),
     );
   }
 
@@ -261,29 +174,23 @@ export class ProfileTimes {
       const edge = edgeOf(event);
       if (event.button !== 0 || edge === null) return;
       surface.setPointerCapture(event.pointerId);
-      this.dragging = true;
-      this.begin();
-      this.from = edge;
-      this.to = null;
-      this.arrange();
-      this.chart.request();
+      this.drag.value = { from: edge, to: null };
     });
     surface.addEventListener('pointermove', (event) => {
-      this.hover(edgeOf(event));
-      if (this.dragging && this.hovered !== null) this.to = this.hovered;
-      this.chart.request();
+      const edge = edgeOf(event);
+      this.hovered.value = edge;
+      if (this.drag.value && edge !== null) this.drag.value = { ...this.drag.value, to: edge };
     });
     surface.addEventListener('pointerup', () => {
-      if (!this.dragging) return;
-      this.dragging = false;
-      this.set(this.from, this.to);
+      const { value: drag } = this.drag;
+      this.drag.value = null;
+      if (drag) this.choose(drag.from, drag.to);
     });
     surface.addEventListener('pointercancel', () => {
-      this.dragging = false;
+      this.drag.value = null;
     });
     surface.addEventListener('pointerleave', () => {
-      this.hover(null);
-      this.chart.request();
+      this.hovered.value = null;
     });
     surface.addEventListener('keydown', (event) => {
       if (!this.key(event)) return;
@@ -293,69 +200,88 @@ export class ProfileTimes {
   }
 
   private key(event: KeyboardEvent): boolean {
-    const last = this.times.edges.length - 1;
-    if (event.key === 'Escape' && this.from !== null) {
-      this.set(null, null);
+    const { range } = this.session;
+    if (event.key === 'Escape' && range) {
+      this.clear();
       return true;
     }
     const by = { ArrowLeft: -1, ArrowRight: 1, PageUp: -20, PageDown: 20 }[event.key];
     if (by === undefined || event.ctrlKey || event.metaKey || event.altKey) return false;
+    const last = this.times.edges.length - 1;
     const bounded = (edge: number): number => Math.min(Math.max(edge, 0), last);
-    if (this.from === null) this.set(this.times.peak.edge, null);
-    else if (event.shiftKey) this.set(this.from, bounded((this.to ?? this.from) + by));
-    else this.set(bounded(this.from + by), null);
+    if (!range) this.choose(this.times.peak.edge, null);
+    else if (event.shiftKey) this.choose(range.from, bounded((range.to ?? range.from) + by));
+    else this.choose(bounded(range.from + by), null);
     return true;
   }
 
-  private hover(edge: number | null): void {
-    this.hovered = edge;
-    if (edge === null) {
-      this.readout.value = '';
-      return;
-    }
+  // --- above the curves --------------------------------------------------------------------------------------------
+
+  /** What is under the pointer. */
+  private get readout(): string {
+    const edge = this.hovered.value;
+    if (edge === null) return '';
     const figures = this.times.lines.map(({ title, unit, values }) => {
       const value = values[edge] ?? 0;
       const figure = unit === 'bytes' ? bytes(value) : count(Math.round(value));
       return `${title.charAt(0).toLowerCase()}${title.slice(1)} ${figure}`;
     });
-    this.readout.value = `${this.at(edge)}: ${figures.join(', ')}`;
+    return `${this.session.at(edge)}: ${figures.join(', ')}`;
   }
+
+  private readonly Head = (): VNode => {
+    const { session } = this;
+    const { value: drag } = this.drag;
+    const range: TimeRange | null = drag ? { kind: 'live', from: drag.from, to: null } : session.range;
+    const isMoment = range !== null && range.to === null;
+    const summary = isMoment ? rangeName(range, (edge) => session.at(edge)) : range ? this.figures.value : '';
+    return (
+      <>
+        <button
+          type="button"
+          class="profile-times-legend"
+          title={t('Show or hide lines')}
+          aria-haspopup="menu"
+          onClick={({ currentTarget }) => this.chooseLines(currentTarget)}
+        >
+          {this.times.lines.map((line, at) => (
+            <Key key={line.name} line={line} isShown={!this.hidden.value.has(line.name)} at={at} />
+          ))}
+        </button>
+        {session.filter !== '' && <span class="muted">{t('Unfiltered curves')}</span>}
+        <span class="muted profile-times-readout">{shorten(this.readout, 2000)}</span>
+        <span role="status">{shorten(summary, 2000)}</span>
+        {range && !isMoment && (
+          <Choices
+            label={t('Which of the range')}
+            options={rangeKinds()}
+            value={range.kind}
+            change={(kind) => {
+              session.chosen.value = { ...range, kind };
+            }}
+          />
+        )}
+        {range && <IconButton icon="close" label={t('Back to the whole run')} press={() => this.clear()} />}
+      </>
+    );
+  };
 }
 
-interface HeadProps extends HeadState {
-  readonly keys: readonly { readonly title: string; readonly colour: string; readonly shown: boolean }[];
-  readonly readout: string;
-  readonly chooseLines: (button: HTMLElement) => void;
-  readonly setKind: (kind: RangeKind) => void;
-  readonly whole: () => void;
+interface KeyProps {
+  readonly line: TimesLine;
+  readonly isShown: boolean;
+  /** Its place among them. */
+  readonly at: number;
 }
 
-function Head(props: HeadProps): VNode {
-  const { kind, chosen, summary, filtered, keys, readout, chooseLines, setKind, whole } = props;
+function Key({ line: { title, unit, values }, isShown, at }: KeyProps): VNode {
+  // what isn't bytes has a scale of its own
+  const text = unit === 'bytes' ? title : t('{0} (up to {1})', title, count(Math.round(maximum(values))));
   return (
-    <>
-      <button
-        type="button"
-        class="profile-times-legend"
-        title={t('Show or hide lines')}
-        aria-haspopup="menu"
-        onClick={({ currentTarget }) => chooseLines(currentTarget)}
-      >
-        {keys.map(({ title, colour, shown }) => (
-          <span key={title} class={`profile-times-key${shown ? '' : ' off'}`}>
-            <span class="swatch" style={{ background: colour }} />
-            {shorten(title, 80)}
-          </span>
-        ))}
-      </button>
-      {filtered && <span class="muted">{t('Unfiltered curves')}</span>}
-      <span class="muted profile-times-readout">{shorten(readout, 2000)}</span>
-      <span role="status">{shorten(summary, 2000)}</span>
-      {chosen === 'range' && (
-        <Choices label={t('Which of the range')} options={rangeKinds()} value={kind} change={setKind} />
-      )}
-      {chosen !== 'nothing' && <IconButton icon="close" label={t('Back to the whole run')} press={whole} />}
-    </>
+    <span class={`profile-times-key${isShown ? '' : ' off'}`}>
+      <span class="swatch" style={{ background: css(lineColour(at, theme.value)) }} />
+      {shorten(text, 80)}
+    </span>
   );
 }
 

@@ -1,9 +1,8 @@
 // What stands around the picture and the panel of every model: the summary, the row of controls, the filter, the keys.
 
-import { signal, type ReadonlySignal, type Signal } from '@preact/signals';
+import { signal, type Signal } from '@preact/signals';
 import type { ComponentType } from 'preact';
-import type { Evidence, LineLink, ObjectsLink, SnapshotInfo } from '../../../extension/shared/protocol.gen';
-import type { Api } from '../api';
+import type { Evidence, ObjectsLink } from '../../../extension/shared/protocol.gen';
 import type { MenuEntry } from '../widgets/menu';
 import { FileBar } from './file-bar';
 import { FilterBox } from './filter-box';
@@ -11,26 +10,9 @@ import { findingTerms, type Offer } from './filter-terms';
 import { headOf } from './head';
 import type { NextStep } from './headline';
 import { Help, type Part } from './help';
+import type { Session } from './session';
 import { Summary } from './summary';
 import { comparing, type Picker } from './toolbar';
-
-/** What is asked of the view that they stand around. */
-export interface AroundOwner {
-  /** The name of what it is compared with. */
-  readonly comparedWith: ReadonlySignal<string | null>;
-  setFilter(filter: string): void;
-  focusPicture(): void;
-  open(line: LineLink, beside: boolean): void;
-  /** Shows the evidence of a sentence. */
-  showEvidence(evidence: Evidence): void;
-  /** Of a model whose findings are about objects. */
-  showObjects?(objects: ObjectsLink): void;
-  showComparison(): void;
-  copy(text: string): void;
-  /** What the toolbar's menu offers. */
-  menu(): readonly MenuEntry[];
-  failed(error: unknown): void;
-}
 
 /** What differs between models. */
 interface Of {
@@ -39,6 +21,14 @@ interface Of {
   readonly keys: readonly Part[];
   /** What to do where nothing was found; `{0}` in it leads to a comparison. */
   readonly next: Pick<NextStep, 'text' | 'link'>;
+  /** What the toolbar's menu offers. */
+  readonly menu: () => readonly MenuEntry[];
+  readonly focusPicture: () => void;
+  /** Shows the evidence of a sentence. */
+  readonly show: (evidence: Evidence) => void;
+  /** Of a model whose findings are about objects. */
+  readonly showObjects?: (objects: ObjectsLink) => void;
+  readonly showComparison: () => void;
 }
 
 export interface Around {
@@ -51,41 +41,39 @@ export interface Around {
   readonly help: Help;
 }
 
-export function makeAround(api: Api, info: SnapshotInfo, owner: AroundOwner, of: Of): Around {
-  const summary = new Summary(api, info.warnings, (error) => owner.failed(error));
+export function makeAround(session: Session, of: Of): Around {
+  const { api, info, comparedWith, filtering } = session;
+  const summary = new Summary(api, info.warnings, (error) => session.failed(error));
   const help = new Help(of.keys);
   const pickers = signal<readonly Picker[]>([]);
   const filterBox = new FilterBox(
+    filtering,
     of.terms,
-    {
-      apply: (text) => owner.setFilter(text),
-      leave: () => owner.focusPicture(),
-    },
-    () => (owner.showObjects ? findingTerms((summary.findings.value ?? []).map(({ title }) => title)) : []),
+    { apply: (text) => session.setFilter(text), leave: of.focusPicture },
+    () => (of.showObjects ? findingTerms((summary.findings.value ?? []).map(({ title }) => title)) : []),
   );
-  const compare = comparing(api, () => owner.showComparison());
+  const compare = comparing(api, of.showComparison);
   const Head = headOf(
     {
       summary,
       next: { ...of.next, press: compare.compare },
       actions: {
-        open: (line, beside) => owner.open(line, beside),
-        show: (evidence) => owner.showEvidence(evidence),
-        showObjects: owner.showObjects
-          ? (objects) => {
-              owner.showObjects?.(objects);
-            }
-          : null,
-        copy: (text) => owner.copy(text),
+        open: (line, beside) => session.openFrame(line, beside),
+        show: of.show,
+        showObjects: of.showObjects ?? null,
+        copy: (text) => session.copy(text),
       },
     },
     {
-      ...{ label: of.label, pickers, comparedWith: owner.comparedWith, Filter: filterBox.View },
+      label: of.label,
+      pickers,
+      comparedWith,
+      Filter: filterBox.View,
       ...compare,
-      more: () => owner.menu(),
+      more: of.menu,
       help: () => help.toggle(),
     },
   );
-  const fileBar = new FileBar(api, () => owner.comparedWith.value ?? '');
+  const fileBar = new FileBar(api, () => comparedWith.value ?? '');
   return { Head, summary, pickers, filterBox, fileBar, help };
 }

@@ -1,5 +1,6 @@
 // What is charged to a line or a function itself: by which rule the view's tables count.
 
+import { signal, type Signal } from '@preact/signals';
 import { t } from '../base/l10n';
 import type { Branch } from '../../../extension/shared/protocol.gen';
 import type { Api } from '../api';
@@ -28,19 +29,19 @@ const ATTRIBUTIONS: Readonly<
 
 /** The rule that one view goes by, kept when it is reloaded. */
 export class KeptAttribution {
-  value: Attribution;
+  private readonly kept: Signal<Attribution>;
 
-  constructor(
-    private readonly api: Pick<Api, 'saved' | 'keep'>,
-    private readonly changed: () => void,
-  ) {
-    this.value = api.saved()?.kept?.attribution === 'any' ? 'any' : 'mine';
+  constructor(private readonly api: Pick<Api, 'saved' | 'keep'>) {
+    this.kept = signal(api.saved()?.kept?.attribution === 'any' ? 'any' : 'mine');
+  }
+
+  get value(): Attribution {
+    return this.kept.value;
   }
 
   set(value: Attribution): void {
-    this.value = value;
     this.api.keep({ attribution: value });
-    this.changed();
+    this.kept.value = value;
   }
 
   /** "Self" is what is charged to a place: by which rule, in a sentence. */

@@ -12,12 +12,6 @@ export interface Noted {
   readonly note: string;
 }
 
-export interface BookmarkEvents {
-  /** There are others. */
-  changed(): void;
-  failed(error: unknown): void;
-}
-
 export class BookmarkList<T extends Noted> {
   private readonly listSignal = signal<readonly T[]>([]);
   private readonly asking = new Latest();
@@ -25,7 +19,7 @@ export class BookmarkList<T extends Noted> {
   constructor(
     private readonly api: Pick<Api, 'post'>,
     private readonly ask: () => Pending<{ readonly bookmarks: readonly T[] }>,
-    private readonly events: BookmarkEvents,
+    private readonly failed: (error: unknown) => void,
   ) {}
 
   /** All of them, in the server's order. */
@@ -39,9 +33,8 @@ export class BookmarkList<T extends Noted> {
       this.ask(),
       ({ bookmarks }) => {
         this.listSignal.value = bookmarks;
-        this.events.changed();
       },
-      (error) => this.events.failed(error),
+      this.failed,
     );
   }
 

@@ -16,6 +16,8 @@ import type { KeptAttribution } from './attribution';
 
 /** What may have changed since a part was last updated. */
 export type Change =
+  /** The allocations or samples that the view is about. */
+  | 'set'
   | 'device'
   | 'axis'
   | 'filter'
@@ -25,12 +27,21 @@ export type Change =
   | 'selection'
   | 'compare'
   | 'attribution'
+  /** The events that are marked on the axis. */
+  | 'flags'
   /** What a replay leaves out. */
   | 'whatIf'
+  /** The order of a heap dump's types, and what they are grouped by. */
+  | 'order'
+  /** The order of images. */
+  | 'images'
+  /** What a heap dump's boxes and table are a tree of. */
+  | 'tree'
   /** The flame graph is to be shown as it was somewhere before. */
   | 'flame';
 
 export const EVERYTHING: readonly Change[] = [
+  'set',
   'device',
   'axis',
   'filter',
@@ -40,7 +51,11 @@ export const EVERYTHING: readonly Change[] = [
   'selection',
   'compare',
   'attribution',
+  'flags',
   'whatIf',
+  'order',
+  'images',
+  'tree',
 ];
 
 /** What panes know of any view, and what they may do to it. */

@@ -1,43 +1,69 @@
 // The panel below the picture: a few tabs, the other panes in a menu beside them, and one pane shown.
 
 import { t } from '../base/l10n';
-import { signal } from '@preact/signals';
+import { computed, effect, signal, untracked } from '@preact/signals';
 import type { ComponentType, VNode } from 'preact';
 import { useLayoutEffect, useRef } from 'preact/hooks';
-import type { PaneId } from '../../../extension/shared/messages';
+import type { PaneId, ViewCommand } from '../../../extension/shared/messages';
 import { visible } from '../base/text';
 import { finished, started } from '../base/under-way';
 import { EVERYTHING, type Change } from './context';
 import type { BarRoom, Pane, PaneTab, Revealed } from './pane';
+import type { Session } from './session';
 import { IconButton } from '../widgets/icon-button';
 import { openMenuAt } from '../widgets/menu';
 
-export interface DockEvents {
-  /** Another pane is shown; null when the panel is closed. */
-  shown(pane: PaneId | null): void;
-  toggleTall(): void;
-  /** A pane's code could not be loaded. */
-  failed(error: unknown): void;
-}
+/** What of a view it follows and changes. */
+type DockSession = Pick<
+  Session,
+  'pane' | 'panes' | 'show' | 'revealed' | 'layout' | 'arrange' | 'failed' | 'whileShown'
+>;
 
 export class Dock {
   /** The panes that were shown so far. */
   private readonly made = signal<readonly Pane[]>([]);
-  private readonly current = signal<PaneTab | null>(null);
+  private readonly current = computed(
+    () => this.panes.find(({ id }) => id === this.session.pane.value) ?? null,
+  );
   /** What is known of each pane, by its tab. */
   private readonly states = new Map<PaneTab, PaneState>();
+  /** The pane to show when the panel is opened again. */
+  private last: PaneId | null = null;
   private disposed = false;
 
   constructor(
-    /** Lets the user choose the set of allocations; null for a model that has no single allocations. */
-    private readonly Scope: ComponentType<BarRoom> | null,
-    private readonly events: DockEvents,
+    private readonly session: DockSession,
     readonly panes: readonly PaneTab[],
     /** How many of them have a tab; the others are in the menu. */
-    private readonly primary = 3,
+    private readonly primary: number,
+    /** Gives the picture the focus. */
+    private readonly leave: () => void,
+    /** Lets the user choose the set of allocations, where there are single ones. */
+    private readonly Scope: ComponentType<BarRoom> | null = null,
   ) {
+    session.panes = panes.map(({ id }) => id);
     for (const tab of panes)
-      this.states.set(tab, { pane: null, begun: false, news: new Set(EVERYTHING), toReveal: null });
+      this.states.set(tab, {
+        pane: null,
+        isSeen: false,
+        begun: false,
+        news: new Set(EVERYTHING),
+        toReveal: null,
+      });
+    session.whileShown(
+      effect(() => {
+        const tab = this.current.value;
+        this.last = tab?.id ?? this.last;
+        if (tab) untracked(() => this.begin(tab));
+      }),
+    );
+    session.whileShown(
+      effect(() => {
+        const what = session.revealed.value;
+        if (what) untracked(() => this.reveal(what));
+      }),
+    );
+    session.whileShown(() => this.dispose());
   }
 
   readonly View = ({ hidden, tall, height }: DockRoom): VNode => (
@@ -58,7 +84,8 @@ export class Dock {
           key={pane.id}
           pane={pane}
           hidden={pane.id !== this.shown}
-          mounted={() => this.mounted(pane)}
+          isSeen={pane.id === this.shown && !hidden}
+          seen={(is) => this.seen(pane, is)}
         />
       ))}
     </section>
@@ -68,46 +95,61 @@ export class Dock {
     return this.current.value?.id ?? null;
   }
 
-  show(id: PaneId | null): void {
-    const tab = this.panes.find((each) => each.id === id) ?? null;
-    // A command may name one that has nothing to show for this snapshot.
-    if (tab === this.current.value || (tab === null && id !== null)) return;
-    this.current.value = tab;
-    if (tab) this.begin(tab);
-    this.events.shown(tab?.id ?? null);
-    // Updated when it has its size.
-    this.updateShown();
+  /** By its name, or by the place of its tab, from 0. The flame graph may be the picture. */
+  showPane(which: string | number): void {
+    const pane = this.panes.find(({ id }, at) => id === which || at === which);
+    if (pane) this.session.show(pane.id);
+    else if (which === 'flame') this.leave();
+    else if (typeof which === 'string') this.session.show(this.panes[0]?.id ?? null);
   }
 
-  /** By its place among them. */
-  showNth(index: number): void {
-    const tab = this.panes[index];
-    if (tab) this.show(tab.id);
+  /** As a state says that was kept: another file may have other panes. */
+  restore(id: PaneId | null): void {
+    this.session.show(this.panes.find((pane) => pane.id === id)?.id ?? null);
   }
 
-  /** Has the pane that is shown show a part of it. */
-  reveal(what: Revealed): void {
-    const state = this.current.value && this.states.get(this.current.value);
-    if (state?.pane) state.pane.reveal?.(what);
-    else if (state) state.toReveal = what;
+  /** Does what a command says about panes. */
+  run(command: ViewCommand): void {
+    if (command === 'togglePane') this.toggle();
+    else if (command.startsWith('pane.')) this.showPane(command.slice('pane.'.length));
   }
 
-  update(changes: readonly Change[]): void {
+  toggle(): void {
+    if (this.shown === null) this.session.show(this.last ?? this.panes[0]?.id ?? null);
+    else {
+      this.session.show(null);
+      this.leave();
+    }
+  }
+
+  toggleTall(): void {
+    if (this.shown === null) this.toggle();
+    this.session.arrange({ dockTall: !this.session.layout.value.dockTall });
+  }
+
+  update(changes: Iterable<Change>): void {
     for (const { news } of this.states.values()) for (const change of changes) news.add(change);
     this.updateShown();
   }
 
-  dispose(): void {
+  /** Has the pane that is shown show a part of it, once it is there. */
+  private reveal(what: Revealed): void {
+    const state = this.current.value && this.states.get(this.current.value);
+    if (state) state.toReveal = what;
+    this.updateShown();
+  }
+
+  private dispose(): void {
     this.disposed = true;
     for (const pane of this.made.value) pane.dispose?.();
   }
 
   private readonly Head = ({ tall }: Pick<DockRoom, 'tall'>): VNode => {
-    const { Scope, panes, primary, current, events } = this;
+    const { Scope, panes, primary, current } = this;
     return (
       <header>
         <div class="tabs">
-          <Tabs {...{ panes, primary, current }} pick={(id) => this.show(id)} />
+          <Tabs {...{ panes, primary, current }} pick={(id) => this.session.show(id)} />
         </div>
         {Scope && <Scope hidden={current.value?.usesSet === false} />}
         <div class="dock-bar">
@@ -121,9 +163,9 @@ export class Dock {
             label={t('Maximize Panel')}
             keys="Shift+T"
             pressed={tall}
-            press={() => events.toggleTall()}
+            press={() => this.toggleTall()}
           />
-          <IconButton icon="close" label={t('Close Panel')} keys="t" press={() => this.show(null)} />
+          <IconButton icon="close" label={t('Close Panel')} keys="t" press={() => this.session.show(null)} />
         </div>
       </header>
     );
@@ -156,23 +198,23 @@ export class Dock {
       (error: unknown) => {
         finished(tab);
         state.begun = false; // to be tried again when it is shown again
-        this.events.failed(error);
+        this.session.failed(error);
       },
     );
   }
 
-  /** It is on the screen, with its size: from here on it is updated. */
-  private mounted(pane: Pane): void {
-    for (const [{ id }, state] of this.states) if (id === pane.id) state.pane = pane;
-    this.updateShown();
+  /** It is on the screen, with its size, and is updated as long as it is. */
+  private seen(pane: Pane, is: boolean): void {
+    for (const [{ id }, state] of this.states) if (id === pane.id) Object.assign(state, { pane, isSeen: is });
+    if (is) this.updateShown();
   }
 
   private updateShown(): void {
     const state = this.current.value && this.states.get(this.current.value);
-    if (!state?.pane || state.news.size === 0) return;
+    if (!state?.pane || !state.isSeen) return;
     const { news, toReveal } = state;
     state.news = new Set();
-    state.pane.update(news);
+    if (news.size > 0) state.pane.update(news);
     state.toReveal = null;
     if (toReveal) state.pane.reveal?.(toReveal);
   }
@@ -181,12 +223,14 @@ export class Dock {
 interface PaneViewProps {
   readonly pane: Pane;
   readonly hidden: boolean;
-  /** It has its size now. */
-  readonly mounted: () => void;
+  /** The panel is open, too. */
+  readonly isSeen: boolean;
+  /** It has its size now, or is hidden again. */
+  readonly seen: (is: boolean) => void;
 }
 
-function PaneView({ pane: { id, title, View }, hidden, mounted }: PaneViewProps): VNode {
-  useLayoutEffect(mounted, []);
+function PaneView({ pane: { id, title, View }, hidden, isSeen, seen }: PaneViewProps): VNode {
+  useLayoutEffect(() => seen(isSeen), [isSeen]);
   return <View id={`pane-${id}`} role="tabpanel" aria-label={visible(title)} hidden={hidden} />;
 }
 
@@ -200,6 +244,7 @@ interface DockRoom {
 interface PaneState {
   /** Null until it is on the screen. */
   pane: Pane | null;
+  isSeen: boolean;
   begun: boolean;
   /** The changes that it has not been updated with yet. */
   news: Set<Change>;

@@ -1,13 +1,13 @@
 // The filter of the whole view: a line of terms with help while it is typed, errors in place, and what is left.
 
-import { signal } from '@preact/signals';
+import { effect, signal } from '@preact/signals';
 import { createRef, type VNode } from 'preact';
 import { useLayoutEffect, useRef } from 'preact/hooks';
-import { count, t } from '../base/l10n';
-import { shorten } from '../base/text';
+import { t } from '../base/l10n';
 import { debounce } from '../widgets/dom';
 import { Icon } from '../widgets/icon';
 import { IconButton } from '../widgets/icon-button';
+import type { Filtering } from './filtering';
 import { offersFor, wordAt, type Offer } from './filter-terms';
 
 export interface FilterEvents {
@@ -17,7 +17,6 @@ export interface FilterEvents {
 }
 
 const APPLY_AFTER_MS = 600;
-const LONGEST_ERROR = 2000;
 
 /** What is offered for the word at the caret. */
 interface Offers {
@@ -29,24 +28,15 @@ interface Offers {
 
 const CLOSED: Offers = { open: false, all: [], active: -1 };
 
-/** How many of all there are fit, and that in a sentence. */
-interface Fits {
-  readonly text: string;
-  readonly title: string;
-}
-
 export class FilterBox {
   readonly input = createRef<HTMLInputElement>();
   readonly offers = signal<Offers>(CLOSED);
-  readonly badge = signal<Fits | null>(null);
-  readonly error = signal('');
-  readonly filtered = signal(false);
   /** What was last applied or given up as wrong: typing it again asks nothing. */
   private settled = '';
-  private waiting: Fits | null = null;
   readonly applySoon = debounce(APPLY_AFTER_MS, () => this.apply());
 
   constructor(
+    readonly filtering: Filtering,
     readonly terms: readonly Offer[],
     private readonly events: FilterEvents,
     /** Terms that come to be known later. */
@@ -55,44 +45,13 @@ export class FilterBox {
 
   readonly View = (): VNode => <Box box={this} />;
 
-  /** The filter that holds or is being asked about. */
-  show(text: string): void {
+  /** Writes what holds or is being asked about. */
+  write(): void {
+    const { text } = this.filtering.written.value;
     this.applySoon.cancel();
     this.settled = text;
     const input = this.input.current;
     if (input && input.value.trim() !== text) input.value = text;
-    this.filtered.value = text !== '';
-    this.error.value = '';
-    if (text === '') this.badge.value = null;
-  }
-
-  fits(some: number, every: number, what: 'allocations' | 'objects' = 'allocations'): void {
-    this.badge.value = {
-      text: t('{0} of {1}', count(some), count(every)),
-      title:
-        what === 'objects'
-          ? t('{0} of {1} objects match the filter', count(some), count(every))
-          : t('{0} of {1} allocations match the filter', count(some), count(every)),
-    };
-  }
-
-  /** How much of a profile's value fits. */
-  leaves(some: string, every: string): void {
-    this.badge.value = {
-      text: t('{0} of {1}', some, every),
-      title: t('{0} of {1} match the filter', some, every),
-    };
-  }
-
-  /** The button beside it gives up. */
-  waits(): void {
-    this.badge.value = { text: '…', title: t('Looking for what matches the filter; Escape cancels') };
-    this.waiting = this.badge.value;
-  }
-
-  fails(message: string): void {
-    if (this.badge.value === this.waiting) this.badge.value = null;
-    this.error.value = shorten(message, LONGEST_ERROR);
   }
 
   focus(): void {
@@ -188,11 +147,13 @@ export class FilterBox {
 
 function Box({ box }: { readonly box: FilterBox }): VNode {
   const { open, active } = box.offers.value;
-  const error = box.error.value;
-  const badge = box.badge.value;
+  const error = box.filtering.error.value;
+  const badge = box.filtering.badge.value;
+  const isFiltered = box.filtering.written.value.text !== '';
+  useLayoutEffect(() => effect(() => box.write()), [box]);
   const examples = box.terms.slice(0, 3).map(({ text }) => text);
   return (
-    <div class={box.filtered.value ? 'filter active' : 'filter'} role="search">
+    <div class={isFiltered ? 'filter active' : 'filter'} role="search">
       <Icon name="filter" />
       <input
         ref={box.input}
@@ -222,7 +183,7 @@ function Box({ box }: { readonly box: FilterBox }): VNode {
       <span class="filter-badge" hidden={!badge} title={badge?.title ?? ''}>
         {badge?.text}
       </span>
-      {box.filtered.value && (
+      {isFiltered && (
         <IconButton icon="close" label={t('Clear the filter')} keys="Escape" press={() => box.clear()} />
       )}
       <div class="filter-below">

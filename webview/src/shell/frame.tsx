@@ -1,14 +1,12 @@
 // Where the view's parts stand, the sizes that the user gave them, and the line of what is said below them.
 
-import { batch, signal } from '@preact/signals';
+import { effect, signal } from '@preact/signals';
 import { createRef, render, type ComponentType, type VNode } from 'preact';
-import { RequestError } from '../base/request';
 import { t } from '../base/l10n';
-import { isCancelled } from '../base/latest';
-import { messageOf, shorten } from '../base/text';
 import { Splitter } from '../widgets/splitter';
 import type { Dock } from './dock';
 import type { Layout } from '../base/saved';
+import type { Session } from './session';
 
 /** The room of what stands at the side. */
 export interface PanelRoom {
@@ -40,18 +38,15 @@ export interface FrameParts {
   readonly Help: ComponentType;
 }
 
-interface Note {
-  readonly text: string;
-  /** It says what went wrong, and what to do; null for a bug, of which the log says more. */
-  readonly advice: string | null;
-  readonly failed: boolean;
-}
-
 const LEAST_PANEL = 220;
 const LEAST_DOCK = 120;
 const LEAST_PLOT = 160;
-const LONGEST_TEXT = 2000;
-const NOTHING_SAID: Note = { text: '', advice: null, failed: false };
+
+/** What of a view it follows and changes. */
+type FrameSession = Pick<
+  Session,
+  'pane' | 'layout' | 'notes' | 'api' | 'arrange' | 'isStacked' | 'whileShown'
+>;
 
 export class ViewFrame {
   /** Figures of what is shown. */
@@ -59,84 +54,41 @@ export class ViewFrame {
   /** Whether the picture has more than the screen can show. */
   readonly coarser = signal(false);
   readonly busy = signal(false);
-  private readonly note = signal(NOTHING_SAID);
-  /** Read out by screen readers. */
-  private readonly live = signal('');
   private readonly root = createRef<HTMLDivElement>();
   private readonly columns = createRef<HTMLDivElement>();
-  private dockOpen = false;
 
   constructor(
     private readonly host: HTMLElement,
+    private readonly session: FrameSession,
     private readonly parts: FrameParts,
-    private layout: Layout,
-    private readonly changed: (layout: Layout) => void,
-    private readonly showLog: () => void,
   ) {
     host.replaceChildren();
-    this.draw();
-  }
-
-  /** A note of the moment, which screen readers read out. */
-  say(text: string): void {
-    this.note.value = { ...NOTHING_SAID, text: shorten(text, LONGEST_TEXT) };
-    this.live.value = shorten(text, LONGEST_TEXT);
-  }
-
-  /** What went wrong, as such a note; what was cancelled went as it should. */
-  failed(error: unknown): void {
-    if (isCancelled(error)) return;
-    const bug = error instanceof RequestError && error.problem.code === 'internal' ? error.problem : null;
-    batch(() => {
-      this.say(messageOf(error));
-      this.note.value = { ...this.note.value, failed: true, advice: bug?.advice ?? null };
-      if (bug) this.live.value = shorten(`${bug.message}. ${bug.advice}`, LONGEST_TEXT);
+    session.isStacked = () => {
+      const { current } = this.columns;
+      return current !== null && getComputedStyle(current).flexDirection === 'column';
+    };
+    // at once: what is in them goes by the room that they have
+    session.whileShown(effect(() => this.draw(session.pane.value !== null, session.layout.value)));
+    session.whileShown(() => {
+      render(null, host);
     });
   }
 
-  /** Takes back what is said to have gone wrong. */
-  recovered(): void {
-    if (this.note.peek().failed) this.say('');
-  }
-
-  /** Whether the details are below all else, as in a narrow window. */
-  get isStacked(): boolean {
-    const { current } = this.columns;
-    return current !== null && getComputedStyle(current).flexDirection === 'column';
-  }
-
-  get current(): Layout {
-    return this.layout;
-  }
-
-  set(change: Partial<Layout>): void {
+  /** A size that the user gives a part, as far as the others have room. */
+  private resize(size: Partial<Pick<Layout, 'panelWidth' | 'dockHeight'>>): void {
     const { clientWidth = 0, clientHeight = 0 } = this.root.current ?? {};
+    const next = { ...this.session.layout.value, ...size };
     const panelMost = Math.max(clientWidth - LEAST_PLOT, LEAST_PANEL);
     const dockMost = Math.max(clientHeight - LEAST_PLOT - 140, LEAST_DOCK);
-    const next = { ...this.layout, ...change };
-    this.layout = {
-      ...next,
+    this.session.arrange({
       panelWidth: Math.round(Math.min(Math.max(next.panelWidth, LEAST_PANEL), panelMost)),
       dockHeight: Math.round(Math.min(Math.max(next.dockHeight, LEAST_DOCK), dockMost)),
-    };
-    this.changed(this.layout);
+    });
   }
 
-  /** Arranges the parts, at once: what is in them goes by the room that they have. */
-  apply(dockOpen: boolean): void {
-    this.dockOpen = dockOpen;
-    this.draw();
-  }
-
-  dispose(): void {
-    render(null, this.host);
-  }
-
-  private draw(): void {
-    const { dockOpen, layout, parts } = this;
-    const { panelOpen, panelWidth, dockHeight, dockTall } = layout;
+  private draw(dockOpen: boolean, { panelOpen, panelWidth, dockHeight, dockTall }: Layout): void {
     const tall = dockOpen && dockTall;
-    const { dock, Panel } = parts;
+    const { dock, Panel } = this.parts;
     render(
       <div class="view" ref={this.root}>
         <this.Head />
@@ -150,7 +102,7 @@ export class ViewFrame {
               direction="horizontal"
               hidden={!dockOpen || tall}
               size={dockHeight}
-              resize={(height) => this.set({ dockHeight: height })}
+              resize={(height) => this.resize({ dockHeight: height })}
             />
             <dock.View hidden={!dockOpen} tall={tall} height={dockHeight} />
           </div>
@@ -161,7 +113,7 @@ export class ViewFrame {
                 direction="vertical"
                 hidden={!panelOpen}
                 size={panelWidth}
-                resize={(width) => this.set({ panelWidth: width })}
+                resize={(width) => this.resize({ panelWidth: width })}
               />
               <Panel hidden={!panelOpen} style={{ '--panel-width': `${panelWidth}px` }} />
             </>
@@ -209,7 +161,7 @@ export class ViewFrame {
       <>
         <this.Status />
         <div class="sr-only" role="status" aria-live="polite">
-          {this.live}
+          {this.session.notes.live}
         </div>
         {Tooltip && <Tooltip />}
         <Help />
@@ -219,14 +171,14 @@ export class ViewFrame {
 
   private readonly Status = (): VNode => {
     const { Legend } = this.parts;
-    const { text, advice, failed } = this.note.value;
+    const { text, advice, failed } = this.session.notes.note.value;
     return (
       <footer class="status">
         <div class="status-text">{this.status}</div>
         <div class={failed ? 'status-note error' : 'status-note'} title={advice ?? ''}>
           {text}
           {advice !== null && (
-            <button type="button" class="link" onClick={this.showLog}>
+            <button type="button" class="link" onClick={() => this.session.api.post({ type: 'showLog' })}>
               {t('Show Log')}
             </button>
           )}

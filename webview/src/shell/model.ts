@@ -21,8 +21,6 @@ interface ModelTraits {
   readonly hasAllocations: boolean;
   /** The title of the table of groups. */
   readonly groups: string;
-  /** "Nothing was allocated at the peak": a profile's value says itself what was done. */
-  readonly done: string;
 }
 
 export const MODELS: Record<Model, ModelTraits> = {
@@ -31,20 +29,23 @@ export const MODELS: Record<Model, ModelTraits> = {
     unlike: (name, is) =>
       t('{0} is {1}, and this is a trace of allocations: compare it with another trace.', name, is),
     compared: t('Two snapshots side by side: what grew, what shrank, and on which line.'),
-    ...{ hasAllocations: true, groups: t('What’s in memory'), done: 'was allocated ' },
+    hasAllocations: true,
+    groups: t('What’s in memory'),
   },
   profile: {
     is: t('a profile'),
     unlike: (name, is) => t('{0} is {1}, and this is a profile: compare it with another profile.', name, is),
     compared: t('Two profiles side by side: what grew, what shrank, and on which line.'),
-    ...{ hasAllocations: false, groups: t('Hot spots'), done: '' },
+    hasAllocations: false,
+    groups: t('Hot spots'),
   },
   graph: {
     is: t('a heap dump'),
     unlike: (name, is) =>
       t('{0} is {1}, and this is a heap dump: compare it with another heap dump.', name, is),
     compared: t('Two heap dumps side by side: what grew, what shrank, and what holds it.'),
-    ...{ hasAllocations: false, groups: t('Types'), done: '' },
+    hasAllocations: false,
+    groups: t('Types'),
   },
 };
 

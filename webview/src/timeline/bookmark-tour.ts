@@ -1,45 +1,21 @@
 // Bookmarks in use: where one is added, and how one is gone to.
 
-import type { DeviceInfo } from '../../../extension/shared/protocol.gen';
-import type { Api } from '../api';
 import { t } from '../base/l10n';
-import type { Axis } from '../base/devices';
 import { bookmarkAt, bookmarkX, type Bookmarks, type PlacedBookmark } from './bookmarks';
-import { momentName, type Cursors } from './cursors';
-import type { Plot } from './plot';
-import type { Selection } from './selection';
-
-interface TouredParts {
-  readonly api: Api;
-  readonly bookmarks: Bookmarks;
-  readonly cursors: Cursors;
-  readonly plot: Plot;
-  readonly selection: Selection;
-}
-
-interface TouredView {
-  readonly device: DeviceInfo;
-  readonly axis: Axis;
-  setFilter(filter: string): void;
-  switchDevice(device: number): void;
-  say(text: string): void;
-  failed(error: unknown): void;
-}
+import { momentName } from './cursors';
+import type { TimelineSession } from './session';
 
 export class BookmarkTour {
   readonly bookmarks: Bookmarks;
 
-  constructor(
-    private readonly parts: TouredParts,
-    private readonly view: TouredView,
-  ) {
-    this.bookmarks = parts.bookmarks;
+  constructor(private readonly view: TimelineSession) {
+    this.bookmarks = view.bookmarks;
   }
 
   /** At a moment, else the cursor's, else the peak; with what is selected. */
   add(moment?: number): void {
     const { view } = this;
-    const { api, cursors, selection } = this.parts;
+    const { api, cursors, selection } = view;
     const { device, events } = view.device;
     if (events === 0) return;
     const at = moment ?? cursors.moment;
@@ -52,7 +28,7 @@ export class BookmarkTour {
 
   /** To the next (1) or the previous (-1) of the device. */
   step(by: 1 | -1): void {
-    const { cursors } = this.parts;
+    const { cursors } = this.view;
     const from = cursors.first?.moment ?? (by > 0 ? -1 : Infinity);
     const found = this.bookmarks.next(this.view.device.device, from, by);
     if (found) this.goTo(found);
@@ -61,7 +37,7 @@ export class BookmarkTour {
 
   goTo(bookmark: PlacedBookmark): void {
     const { view } = this;
-    const { cursors, plot, selection } = this.parts;
+    const { cursors, plot, selection } = view;
     const { at, device, allocation, note } = bookmark;
     if (device !== view.device.device) {
       // the filter would have to be asked about first, and may leave the moment without anything

@@ -6,15 +6,15 @@ import type { Api } from '../api';
 import { momentName } from './cursors';
 import type { Flag } from '../canvas/marks';
 import type { Axis } from '../base/devices';
-import { BookmarkList, type BookmarkEvents } from '../shell/bookmark-list';
+import { BookmarkList } from '../shell/bookmark-list';
 
 export type { PlacedBookmark };
 
 export class Bookmarks extends BookmarkList<PlacedBookmark> {
-  constructor(api: Pick<Api, 'post' | 'request'>, info: TimelineInfo, events: BookmarkEvents) {
-    super(api, () => api.request('memlens/bookmarks', {}), events);
+  constructor(api: Pick<Api, 'post' | 'request'>, info: TimelineInfo, failed: (error: unknown) => void) {
+    super(api, () => api.request('memlens/bookmarks', {}), failed);
     // one moment of a snapshot without a history can't be lost
-    if (info.devices.some(({ events: count }) => count > 0)) this.renew();
+    if (info.devices.some(({ events }) => events > 0)) this.renew();
   }
 
   /** Lets the user write a note for a moment, which is `at` in words. */

@@ -1,6 +1,6 @@
 // What a trace's pictures and own panes know of its view, and what they may do to it.
 
-import type { DeviceInfo, GroupedBy, TimelineInfo } from '../../../extension/shared/protocol.gen';
+import type { DeviceInfo, GroupedBy, StepParams, TimelineInfo } from '../../../extension/shared/protocol.gen';
 import type { Axis } from '../base/devices';
 import type { Camera, Extent } from '../canvas/camera';
 import type { Palette } from '../canvas/palette';
@@ -11,7 +11,6 @@ import type { Cursors } from './cursors';
 import type { Flags } from './flags';
 import type { Preference } from './render/create';
 import type { Highlight } from './scene/paint';
-import type { Step } from './selection';
 import type { WhatIf } from './what-if';
 
 export interface TimelineContext extends CompareContext, Timeline {
@@ -22,7 +21,7 @@ export interface TimelineContext extends CompareContext, Timeline {
   readonly flame: KeptFlame;
   readonly axis: Axis;
   readonly cursors: Cursors;
-  /** The events that are marked on the axis; reported as a change of the device when they become known. */
+  /** The events that are marked on the axis. */
   readonly flags: Flags;
   /** What a replay leaves out. */
   readonly whatIf: WhatIf;
@@ -37,7 +36,7 @@ export interface TimelineContext extends CompareContext, Timeline {
   readonly highlight: Highlight;
 
   /** Selects the neighbour of the selected allocation; with none selected, the largest in view. */
-  step(direction: Step): void;
+  step(direction: StepParams['direction']): void;
   /** Lights up an area of the picture, by its key; null for none. */
   lightArea(key: number | null): void;
   switchDevice(device: number): void;

@@ -1,12 +1,13 @@
 // The moments that the user picked, and which allocations they mean.
 
 import type { AllocationSet, MomentAnswer } from '../../../extension/shared/protocol.gen';
-import type { Api } from '../api';
+import { signal } from '@preact/signals';
 import { Latest } from '../base/latest';
 import type { Axis } from '../base/devices';
 import type { PickedMoment } from '../canvas/marks';
 import { time } from '../base/format';
 import { count, t } from '../base/l10n';
+import type { ViewContext } from '../shell/context';
 
 export type Scope = 'peak' | 'cursor' | 'between';
 export type SetKind = AllocationSet['kind'];
@@ -20,27 +21,42 @@ export interface CursorState {
 
 type Moment = Pick<MomentAnswer, 'moment' | 'time_us'>;
 
-export interface CursorEvents {
-  changed(): void;
-  failed(error: unknown): void;
-  /** What narrows every view; empty for all. */
-  filter(): string;
+interface Picked {
+  readonly scope: Scope;
+  readonly kind: SetKind;
+  readonly first: MomentAnswer | null;
+  readonly second: MomentAnswer | null;
 }
 
 export class Cursors {
-  scope: Scope = 'peak';
-  kind: SetKind = 'live';
-  first: MomentAnswer | null = null;
-  second: MomentAnswer | null = null;
+  private readonly picked = signal<Picked>({ scope: 'peak', kind: 'live', first: null, second: null });
   private device = 0;
   private readonly latest = new Latest();
   /** Where a cursor is about to be. */
   private wanted: number | null = null;
 
-  constructor(
-    private readonly api: Api,
-    private readonly events: CursorEvents,
-  ) {}
+  constructor(private readonly view: Pick<ViewContext, 'api' | 'filter' | 'failed'>) {}
+
+  /** What is picked; another object when it is another. */
+  get now(): Picked {
+    return this.picked.value;
+  }
+
+  get scope(): Scope {
+    return this.now.scope;
+  }
+
+  get kind(): SetKind {
+    return this.now.kind;
+  }
+
+  get first(): MomentAnswer | null {
+    return this.now.first;
+  }
+
+  get second(): MomentAnswer | null {
+    return this.now.second;
+  }
 
   /** The moment that the panes answer for, or will as soon as it is known; null for the peak. */
   get moment(): number | null {
@@ -58,50 +74,30 @@ export class Cursors {
     this.latest.cancel();
     this.wanted = null;
     this.device = device;
-    this.first = null;
-    this.second = null;
-    this.scope = 'peak';
-    if (!restored) return;
-    this.kind = restored.kind;
-    const { scope, first, second } = restored;
+    this.pick({ first: null, second: null, scope: 'peak', kind: restored?.kind ?? this.kind });
+    const { scope = 'peak', first = null, second = null } = restored ?? {};
     if (first === null) return;
     this.find(first, (answer) => {
-      this.first = answer;
-      if (scope !== 'peak') this.scope = 'cursor';
-      if (second === null) return;
-      this.find(second, (other) => {
-        this.second = other;
-        this.scope = scope;
-      });
+      this.pick({ first: answer, scope: scope === 'peak' ? 'peak' : 'cursor' });
+      if (second !== null) this.find(second, (other) => this.pick({ second: other, scope }));
     });
   }
 
   /** Puts the cursor at a moment, which is what the panes then answer for; a second one goes. */
   place(moment: number): void {
-    this.find(moment, (answer) => {
-      this.first = answer;
-      this.second = null;
-      this.scope = 'cursor';
-    });
+    this.find(moment, (first) => this.pick({ first, second: null, scope: 'cursor' }));
   }
 
   /** From the cursor to another moment. */
   extendTo(moment: number): void {
-    if (!this.first) {
-      this.place(moment);
-      return;
-    }
-    this.find(moment, (answer) => {
-      this.second = answer;
-      this.scope = 'between';
-    });
+    if (this.first) this.find(moment, (second) => this.pick({ second, scope: 'between' }));
+    else this.place(moment);
   }
 
   /** Both cursors at once. */
   span(first: number, second: number, kind: SetKind = this.kind): void {
-    this.kind = kind;
     this.find(first, (answer) => {
-      this.first = answer;
+      this.pick({ first: answer, kind });
       this.extendTo(second);
     });
   }
@@ -112,22 +108,19 @@ export class Cursors {
     if (from === null) return;
     if (extend) this.extendTo(from.moment + by);
     else
-      this.find(from.moment + by, (answer) => {
-        this.first = answer;
-        if (this.scope === 'peak') this.scope = 'cursor';
-      });
+      this.find(from.moment + by, (first) =>
+        this.pick({ first, scope: this.scope === 'peak' ? 'cursor' : this.scope }),
+      );
   }
 
   setScope(scope: Scope): void {
     if (scope === 'cursor' && !this.first) return;
     if (scope === 'between' && !this.second) return;
-    this.scope = scope;
-    this.events.changed();
+    this.pick({ scope });
   }
 
   setKind(kind: SetKind): void {
-    this.kind = kind;
-    this.events.changed();
+    this.pick({ kind });
   }
 
   /** False when there was no cursor. */
@@ -135,10 +128,7 @@ export class Cursors {
     this.latest.cancel();
     this.wanted = null;
     const had = this.first !== null;
-    this.first = null;
-    this.second = null;
-    this.scope = 'peak';
-    if (had) this.events.changed();
+    if (had) this.pick({ first: null, second: null, scope: 'peak' });
     return had;
   }
 
@@ -178,19 +168,22 @@ export class Cursors {
     return t('at the peak');
   }
 
+  private pick(part: Partial<Picked>): void {
+    this.picked.value = { ...this.picked.peek(), ...part };
+  }
+
   private find(moment: number, use: (answer: MomentAnswer) => void): void {
-    const { device } = this;
+    const { device, view } = this;
     this.wanted = moment;
     this.latest.ask(
-      this.api.request('memlens/moment', { device, moment, filter: this.events.filter() }),
+      view.api.request('memlens/moment', { device, moment, filter: view.filter }),
       (answer) => {
         this.wanted = null;
         use(answer);
-        this.events.changed();
       },
       (error) => {
         this.wanted = null;
-        this.events.failed(error);
+        view.failed(error);
       },
     );
   }

@@ -1,6 +1,7 @@
 // What is marked on the time axis: out of memory, where snapshots were taken, and the user's bookmarks.
 
 import type { DeviceInfo, Mark, MarksAnswer, SnapshotInfo } from '../../../extension/shared/protocol.gen';
+import { signal } from '@preact/signals';
 import type { Api } from '../api';
 import type { Bookmarks } from './bookmarks';
 import { devicesOf } from '../shell/model';
@@ -10,24 +11,30 @@ import { count, t } from '../base/l10n';
 import type { Flag } from '../canvas/marks';
 
 export class Flags {
-  marks: readonly Mark[] = [];
-  /** Out-of-memory events beyond those that the server listed. */
-  untold = 0;
+  private readonly known = signal<{ readonly marks: readonly Mark[]; readonly untold: number }>({
+    marks: [],
+    untold: 0,
+  });
 
   constructor(
     api: Api,
     info: SnapshotInfo,
-    changed: () => void,
     failed: (error: unknown) => void,
-    /** The user's bookmarks; a model without moments has none. */
-    private readonly bookmarks: Pick<Bookmarks, 'flags'> | null = null,
+    private readonly bookmarks: Pick<Bookmarks, 'flags'>,
   ) {
     if (!devicesOf(info).some(({ events }) => events > 0)) return;
     api.request('memlens/marks', {}).answer.then((answer: MarksAnswer) => {
-      this.marks = answer.marks;
-      this.untold = answer.count - answer.marks.length;
-      changed();
+      this.known.value = { marks: answer.marks, untold: answer.count - answer.marks.length };
     }, failed);
+  }
+
+  get marks(): readonly Mark[] {
+    return this.known.value.marks;
+  }
+
+  /** Out-of-memory events beyond those that the server listed. */
+  get untold(): number {
+    return this.known.value.untold;
   }
 
   get ooms(): readonly Mark[] {
@@ -44,7 +51,7 @@ export class Flags {
         text: flagText(mark),
         free: mark.device_free_bytes,
       }));
-    return [...marks, ...(this.bookmarks?.flags(device, axis) ?? [])];
+    return [...marks, ...this.bookmarks.flags(device, axis)];
   }
 }
 

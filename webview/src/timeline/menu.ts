@@ -4,35 +4,25 @@ import { AREA_KINDS, type TimelineState } from '../../../extension/shared/messag
 import { t } from '../base/l10n';
 import { hasTimes } from '../base/devices';
 import type { Action } from '../shell/keys';
-import type { Dock } from '../shell/dock';
-import type { Layout } from '../base/saved';
-import type { Grouping } from './grouping';
-import type { Colours } from './scene/colours';
-import type { Subject } from './subject';
+import type { TimelineSession } from './session';
 import type { MenuEntry, MenuItem } from '../widgets/menu';
 
-interface MenuOwner {
-  readonly subject: Pick<Subject, 'device' | 'axis'>;
-  readonly grouping: Pick<Grouping, 'kind'>;
-  readonly colours: Pick<Colours, 'by' | 'categories'>;
-  run(action: Action): void;
-}
+/** What of a view the menu shows. */
+type MenuSession = Pick<TimelineSession, 'device' | 'axis' | 'pane' | 'layout'> & {
+  readonly colours: Pick<TimelineSession['colours'], 'by' | 'categories'>;
+  readonly areas: Pick<TimelineSession['areas'], 'kind'>;
+};
 
-interface MenuParts {
-  readonly pointer: { readonly boxTool: boolean };
-  readonly dock: Pick<Dock, 'shown'>;
-  readonly frame: { readonly current: Pick<Layout, 'panelOpen'> };
-}
-
-/** `share` is what can be copied and exported. */
+/** `run` does what is chosen, `share` is what can be copied and exported. */
 export function timelineMenu(
-  owner: MenuOwner,
-  { pointer, dock, frame }: MenuParts,
+  session: MenuSession,
+  hasBoxTool: boolean,
+  run: (action: Action) => void,
   share: readonly MenuEntry[],
 ): readonly MenuEntry[] {
   const item = (text: string, key: string, action: Action): MenuItem => ({
     ...{ text, key },
-    run: () => owner.run(action),
+    run: () => run(action),
   });
   const check = (text: string, key: string, action: Action, checked: boolean): MenuItem => ({
     ...item(text, key, action),
@@ -42,16 +32,16 @@ export function timelineMenu(
   const radio = (text: string, key: string, action: Action, checked: boolean): MenuItem => ({
     ...{ text, key, checked, radio: true },
     run: () => {
-      if (!checked) owner.run(action);
+      if (!checked) run(action);
     },
   });
-  const { device, axis } = owner.subject;
-  const { by: colour, categories } = owner.colours;
-  const { kind: areas } = owner.grouping;
+  const { device, axis } = session;
+  const { by: colour, categories } = session.colours;
+  const { kind: areas } = session.areas;
   return [
     item(t('Zoom In'), '+', 'zoomIn'),
     item(t('Zoom Out'), '-', 'zoomOut'),
-    check(t('Zoom to a Box'), 'B', 'boxTool', pointer.boxTool),
+    check(t('Zoom to a Box'), 'B', 'boxTool', hasBoxTool),
     item(t('Reset Zoom'), '0', 'fit'),
     item(t('Go to the Peak'), 'P', 'peak'),
     ...(device.events > 0 ? [item(t('Add Bookmark…'), 'K', 'addBookmark')] : []),
@@ -75,9 +65,9 @@ export function timelineMenu(
         ]
       : []),
     null,
-    check(t('Panel'), 'T', 'togglePane', dock.shown !== null),
+    check(t('Panel'), 'T', 'togglePane', session.pane.value !== null),
     item(t('Maximize Panel'), 'Shift+T', 'toggleTall'),
-    check(t('Details'), 'S', 'togglePanel', frame.current.panelOpen),
+    check(t('Details'), 'S', 'togglePanel', session.layout.value.panelOpen),
     ...share,
   ];
 }

@@ -1,35 +1,29 @@
 // The menu of the picture: what can be done to the allocation under the pointer, and to the view.
 
 import type { AllocationSummary } from '../../../extension/shared/protocol.gen';
-import type { Api } from '../api';
 import type { Pending } from '../base/request';
 import { copyItems } from '../widgets/copy';
 import { allBut, both } from '../shell/filter-terms';
 import { exactly } from '../base/text';
-import type { Plot } from './plot';
+import type { BookmarkTour } from './bookmark-tour';
+import type { TimelineSession } from './session';
 import { openMenu, type MenuEntry, type MenuItem } from '../widgets/menu';
 import { hasSource, nameOf } from '../base/format';
 import { t } from '../base/l10n';
 import { Latest } from '../base/latest';
 
-export interface PictureMenuOwner {
-  readonly filter: string;
-  /** What lies at a moment and a height. */
-  ask(moment: number, yBytes: number): Pending<{ readonly allocation: AllocationSummary | null }>;
-  select(allocation: number, moment: number): void;
-  zoomTo(allocation: number): void;
-  open(allocation: AllocationSummary): void;
-  setFilter(filter: string): void;
-  /** Replays the trace without what a filter matches. */
-  leaveOut(term: string, name: string): void;
-  place(moment: number): void;
-  /** Lets the user write a note for a moment. */
-  bookmark(moment: number): void;
-  run(action: 'fit' | 'peak'): void;
-  failed(error: unknown): void;
-}
+type Hit = Pending<{ readonly allocation: AllocationSummary | null }>;
 
-export function listenForMenu(plot: Plot, api: Pick<Api, 'post'>, owner: PictureMenuOwner): void {
+type Run = (action: 'fit' | 'peak') => void;
+
+/** `ask` says what lies at a moment and a height. */
+export function listenForMenu(
+  session: TimelineSession,
+  tour: BookmarkTour,
+  ask: (moment: number, yBytes: number) => Hit,
+  run: Run,
+): void {
+  const { plot } = session;
   const latest = new Latest();
   plot.surface.addEventListener('contextmenu', (event) => {
     event.preventDefault();
@@ -39,8 +33,8 @@ export function listenForMenu(plot: Plot, api: Pick<Api, 'post'>, owner: Picture
     const moment = hit ? plot.geometry?.moment[hit.column] : undefined;
     const show = (allocation: AllocationSummary | null): void => {
       const items = [
-        ...(allocation ? itemsOf(allocation, moment ?? 0, api, owner) : []),
-        ...viewItems(moment ?? null, owner),
+        ...(allocation ? itemsOf(allocation, moment ?? 0, session) : []),
+        ...viewItems(moment ?? null, session, tour, run),
       ];
       openMenu(items, event.clientX, event.clientY, t('Picture'));
     };
@@ -49,9 +43,9 @@ export function listenForMenu(plot: Plot, api: Pick<Api, 'post'>, owner: Picture
       return;
     }
     latest.ask(
-      owner.ask(moment, hit.yBytes),
+      ask(moment, hit.yBytes),
       ({ allocation }) => show(allocation),
-      (error) => owner.failed(error),
+      (error) => session.failed(error),
     );
   });
 }
@@ -63,37 +57,48 @@ function item(text: string, key: string, run: () => void): MenuItem {
 function itemsOf(
   allocation: AllocationSummary,
   moment: number,
-  api: Pick<Api, 'post'>,
-  owner: PictureMenuOwner,
+  session: TimelineSession,
 ): readonly MenuEntry[] {
   const { label, allocation: number } = allocation;
+  const { selection, cursors } = session;
+  const { title } = nameOf(allocation);
   const made: MenuEntry[] = [];
-  if (hasSource(label)) made.push(item(t('Open Line'), '', () => owner.open(allocation)));
+  if (hasSource(label)) made.push(item(t('Open Line'), '', () => session.openLabel(allocation)));
   made.push(
-    item(t('Select'), '', () => owner.select(number, moment)),
-    item(t('Zoom to It'), '', () => owner.zoomTo(number)),
+    item(t('Select'), '', () => {
+      cursors.place(moment);
+      selection.select(number, moment, false);
+    }),
+    item(t('Zoom to It'), '', () => {
+      selection.select(number, null, false);
+      selection.zoomTo();
+    }),
   );
   const term = hasSource(label) ? `by:${exactly(`${label.file}:${label.line}`)}` : null;
   if (term !== null) {
-    const narrow = (more: string) => (): void => owner.setFilter(both(owner.filter, more));
+    const narrow = (more: string) => (): void => session.setFilter(both(session.filter, more));
     made.push(item(t('Filter to This Line'), '', narrow(term)));
     const others = allBut(term);
     if (others !== null) made.push(item(t('Hide This Line'), '', narrow(others)));
-    const { title } = nameOf(allocation);
-    made.push(item(t('What If Without This Line'), '', () => owner.leaveOut(term, title)));
+    made.push(item(t('What If Without This Line'), '', () => session.leaveOut(term, title)));
   }
-  return [...made, ...copyItems(api, { name: nameOf(allocation).title, place: label }, null), null];
+  return [...made, ...copyItems(session.api, { name: title, place: label }, null), null];
 }
 
-function viewItems(moment: number | null, owner: PictureMenuOwner): readonly MenuEntry[] {
+function viewItems(
+  moment: number | null,
+  session: TimelineSession,
+  tour: BookmarkTour,
+  run: Run,
+): readonly MenuEntry[] {
   return [
     ...(moment === null
       ? []
       : [
-          item(t('Set Cursor Here'), '', () => owner.place(moment)),
-          item(t('Add Bookmark Here…'), '', () => owner.bookmark(moment)),
+          item(t('Set Cursor Here'), '', () => session.cursors.place(moment)),
+          item(t('Add Bookmark Here…'), '', () => tour.add(moment)),
         ]),
-    item(t('Go to the Peak'), 'P', () => owner.run('peak')),
-    item(t('Reset Zoom'), '0', () => owner.run('fit')),
+    item(t('Go to the Peak'), 'P', () => run('peak')),
+    item(t('Reset Zoom'), '0', () => run('fit')),
   ];
 }

@@ -1,6 +1,5 @@
 // Which allocations the panes are about: at the peak, at the cursor, or between two cursors.
 
-import { signal } from '@preact/signals';
 import type { VNode } from 'preact';
 import { t } from '../base/l10n';
 import { visible } from '../base/text';
@@ -20,52 +19,19 @@ const WAYS: readonly { readonly value: Scope; readonly text: string; readonly ti
   { value: 'between', text: t('Between cursors'), title: t('Show what happened between the cursors') },
 ];
 
-/** What can be looked at, and what is. */
-interface Chosen {
-  readonly scope: Scope;
-  readonly kind: SetKind;
-  readonly there: Readonly<Record<Scope, boolean>>;
+interface ScopeProps extends BarRoom {
+  readonly cursors: Cursors;
   /** The set in words. */
   readonly name: string;
 }
 
-/** Says which it is, and has a button for each other one that there is. */
-export class ScopeBar {
-  private readonly chosen = signal<Chosen | null>(null);
-
-  constructor(
-    private readonly cursors: Cursors,
-    /** The set in words. */
-    private readonly name: () => string,
-  ) {
-    this.update();
-  }
-
-  /** Hidden where the pane that is shown is about another set. */
-  readonly View = ({ hidden }: BarRoom): VNode => (
-    <div class="scope" hidden={hidden}>
-      <Bar chosen={this.chosen} cursors={this.cursors} />
-    </div>
-  );
-
-  update(): void {
-    const { scope, kind, first, second } = this.cursors;
-    const there = { peak: true, cursor: first !== null, between: second !== null };
-    this.chosen.value = { scope, kind, there, name: this.name() };
-  }
-}
-
-interface BarProps {
-  readonly chosen: { readonly value: Chosen | null };
-  readonly cursors: Cursors;
-}
-
-function Bar({ chosen: { value: chosen }, cursors }: BarProps): VNode | null {
-  if (!chosen) return null;
-  const { scope, kind, there } = chosen;
-  const name = visible(chosen.name.charAt(0).toUpperCase() + chosen.name.slice(1));
+/** Says which it is, and has a button for each other one that there is. Hidden where the pane is about another set. */
+export function ScopeBar({ cursors, name: words, hidden }: ScopeProps): VNode {
+  const { scope, kind, first, second } = cursors.now;
+  const there = { peak: true, cursor: first !== null, between: second !== null };
+  const name = visible(words.charAt(0).toUpperCase() + words.slice(1));
   return (
-    <>
+    <div class="scope" hidden={hidden}>
       <span class="scope-text" role="status" title={name}>
         {name}
       </span>
@@ -98,6 +64,6 @@ function Bar({ chosen: { value: chosen }, cursors }: BarProps): VNode | null {
           {text}
         </button>
       ))}
-    </>
+    </div>
   );
 }

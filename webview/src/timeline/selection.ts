@@ -9,42 +9,38 @@ import type {
   StackAnswer,
   StepParams,
 } from '../../../extension/shared/protocol.gen';
-import type { Api } from '../api';
+import { signal } from '@preact/signals';
+import type { TimelineContext } from './context';
 import { RequestError, type Pending } from '../base/request';
 import { Questions } from '../base/latest';
 import type { Plot } from './plot';
 import { fitBox, type Camera } from '../canvas/camera';
 import { highestColumn } from './scene/columns';
-import type { Names } from '../base/names';
 import type { Highlight } from './scene/paint';
-import type { Axis } from '../base/devices';
 
 export type Step = StepParams['direction'];
 
 /** What to do once an allocation is known. */
 type Then = ((allocation: AllocationSummary) => void) | null;
 
-export interface SelectionContext {
-  readonly api: Api;
-  readonly plot: Plot;
-  readonly names: Names;
-  axis(): Axis;
-  device(): number;
-  filter(): string;
-  /** Another device is the one with this allocation. */
-  switchDevice(device: number): void;
-  waiting(sizeBytes: number | null): void;
-  shown(answer: StackAnswer): void;
-  lineShown(answer: LineAnswer): void;
-  /** What is selected is the same, its figures are others. */
-  refreshed(): void;
-  cleared(): void;
-  failed(message: string, advice: string): void;
-  /** Said to screen readers and in the status line. */
-  say(text: string): void;
-}
+/** What is to be said of what is selected. */
+export type Selected =
+  | { readonly is: 'nothing' }
+  | { readonly is: 'waiting'; readonly sizeBytes: number | null }
+  | { readonly is: 'problem'; readonly message: string; readonly advice: string }
+  /** `isAgain`: it is the same as before, its figures are others. */
+  | { readonly is: 'stack'; readonly answer: StackAnswer; readonly isAgain: boolean }
+  | { readonly is: 'line'; readonly answer: LineAnswer; readonly isAgain: boolean };
+
+/** What of its view it knows and changes. */
+type SelectionView = Pick<
+  TimelineContext,
+  'api' | 'names' | 'axis' | 'device' | 'filter' | 'switchDevice' | 'say'
+> & { readonly plot: Plot };
 
 export class Selection {
+  /** Another object each time that something else is selected or lit up. */
+  readonly shown = signal<Selected>({ is: 'nothing' });
   /** The selected allocation. */
   current: number | null = null;
   answer: StackAnswer | null = null;
@@ -54,10 +50,12 @@ export class Selection {
   private moment: number | null = null;
   private readonly questions = new Questions((error) => {
     const problem = error instanceof RequestError ? error.problem : null;
-    this.context.failed(problem?.message ?? String(error), problem?.advice ?? '');
+    const message = problem?.message ?? String(error);
+    this.shown.value = { is: 'problem', message, advice: problem?.advice ?? '' };
+    this.context.say(message);
   });
 
-  constructor(private readonly context: SelectionContext) {}
+  constructor(private readonly context: SelectionView) {}
 
   /** `moment`: where it was picked; null when that is not known. `reveal` brings it into the view. */
   select(allocation: number, moment: number | null, reveal: boolean, then: Then = null): void {
@@ -75,7 +73,8 @@ export class Selection {
     const stack = known?.stack ?? (band >= 0 ? g?.stack[band] : undefined);
     plot.setSelection({ allocation, life: known ? this.life(known) : null });
     plot.setHighlight(stack === undefined ? { kind: 'none' } : { kind: 'stacks', stacks: new Set([stack]) });
-    this.context.waiting(known?.size_bytes ?? (band >= 0 ? (g?.size[band] ?? null) : null));
+    const sizeBytes = known?.size_bytes ?? (band >= 0 ? (g?.size[band] ?? null) : null);
+    this.shown.value = { is: 'waiting', sizeBytes };
     this.questions.ask(this.askStack(allocation), (answer) => {
       this.show(answer, reveal);
       then?.(answer.allocation);
@@ -85,10 +84,10 @@ export class Selection {
   /** Selects what lies at a moment and a height, where the picture merges what is there. */
   selectAt(moment: number, yBytes: number, then: Then = null): void {
     const params = {
-      device: this.context.device(),
+      device: this.context.device.device,
       moment,
       y_bytes: yBytes,
-      filter: this.context.filter(),
+      filter: this.context.filter,
       areas: this.context.plot.grouped,
     };
     this.questions.ask(this.context.api.request('memlens/hit', params), (answer) => {
@@ -141,7 +140,7 @@ export class Selection {
     this.moment = null;
     this.context.plot.setSelection(null);
     this.context.plot.setHighlight(highlight);
-    this.context.cleared();
+    this.shown.value = { is: 'nothing' };
     return had;
   }
 
@@ -149,7 +148,7 @@ export class Selection {
     this.clear();
     this.questions.ask(this.askLine(file, line), (answer) => {
       this.useLine(answer);
-      this.context.lineShown(answer);
+      this.shown.value = { is: 'line', answer, isAgain: false };
     });
   }
 
@@ -161,13 +160,13 @@ export class Selection {
       this.questions.ask(this.askStack(current), (answer) => {
         if (this.current !== current) return;
         this.answer = answer;
-        this.context.refreshed();
+        this.shown.value = { is: 'stack', answer, isAgain: true };
       });
     } else if (line) {
       this.questions.ask(this.askLine(line.file, line.line), (answer) => {
         if (this.line !== line) return;
         this.useLine(answer);
-        this.context.refreshed();
+        this.shown.value = { is: 'line', answer, isAgain: true };
       });
     }
   }
@@ -179,12 +178,12 @@ export class Selection {
   }
 
   private askStack(allocation: number): Pending<StackAnswer> {
-    return this.context.api.request('memlens/stack', { allocation, filter: this.context.filter() });
+    return this.context.api.request('memlens/stack', { allocation, filter: this.context.filter });
   }
 
   private askLine(file: string, line: number): Pending<LineAnswer> {
     const { context } = this;
-    const of = { device: context.device(), filter: context.filter() };
+    const of = { device: context.device.device, filter: context.filter };
     return context.api.request('memlens/line', { file, line, ...of });
   }
 
@@ -200,7 +199,7 @@ export class Selection {
         allocation: current,
         moment,
         direction,
-        filter: this.context.filter(),
+        filter: this.context.filter,
         areas: this.context.plot.grouped,
       }),
       (answer) => {
@@ -221,11 +220,11 @@ export class Selection {
     const moment = highestMoment(plot);
     this.questions.ask(
       api.request('memlens/live', {
-        device: this.context.device(),
+        device: this.context.device.device,
         moment,
         offset: 0,
         limit: 1,
-        filter: this.context.filter(),
+        filter: this.context.filter,
       }),
       (answer) => {
         const [largest] = answer.rows;
@@ -249,14 +248,14 @@ export class Selection {
     const { plot, names } = this.context;
     names.learn([allocation]);
     this.answer = answer;
-    if (allocation.device !== this.context.device()) {
+    if (allocation.device !== this.context.device.device) {
       this.context.switchDevice(allocation.device);
       this.current = allocation.allocation;
       this.answer = answer;
     }
     plot.setSelection({ allocation: allocation.allocation, life: this.life(allocation) });
     plot.setHighlight({ kind: 'stacks', stacks: new Set([allocation.stack]) });
-    this.context.shown(answer);
+    this.shown.value = { is: 'stack', answer, isAgain: false };
     if (reveal || this.moment === null) {
       this.locate(allocation.allocation, this.moment, (box) => {
         this.moment ??= box.moment;
@@ -275,8 +274,8 @@ export class Selection {
   }
 
   private locate(allocation: number, moment: number | null, use: (box: LocateAnswer) => void): void {
-    const axis = this.context.axis();
-    const filter = this.context.filter();
+    const axis = this.context.axis;
+    const filter = this.context.filter;
     const areas = this.context.plot.grouped;
     this.questions.ask(
       this.context.api.request('memlens/locate', { allocation, axis, moment, filter, areas }),
@@ -286,7 +285,7 @@ export class Selection {
 
   private life(a: AllocationSummary): { x0: number; x1: number } | null {
     const { bounds } = this.context.plot;
-    if (this.context.axis() === 'event') return { x0: a.start_moment, x1: a.end_moment ?? bounds.x1 };
+    if (this.context.axis === 'event') return { x0: a.start_moment, x1: a.end_moment ?? bounds.x1 };
     return { x0: a.start_time_us ?? bounds.x0, x1: a.end_time_us ?? bounds.x1 };
   }
 }

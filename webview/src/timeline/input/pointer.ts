@@ -80,8 +80,21 @@ export class PointerInput {
     );
   }
 
+  toggleBoxTool(): void {
+    this.boxTool = !this.boxTool;
+    this.surface.classList.toggle('box-tool', this.boxTool);
+  }
+
   /** Escape: a box that is being drawn, or the tool. True when there was something to give up. */
-  giveUp(): boolean {
+  escape(): boolean {
+    if (this.giveUp()) return true;
+    if (!this.boxTool) return false;
+    this.toggleBoxTool();
+    return true;
+  }
+
+  /** True when a box was being drawn. */
+  private giveUp(): boolean {
     const press = this.press;
     this.press = null;
     this.surface.classList.remove('dragging');

@@ -110,9 +110,10 @@ class ReservedPicture implements Picture, Movable {
 
   update(changes: ReadonlySet<string>): void {
     this.shown = true;
-    if (changes.has('device')) this.turnTo();
+    if (changes.has('device') || changes.has('axis')) this.turnTo();
     else if (changes.has('filter')) this.fetchMost(() => undefined);
-    if (changes.has('cursors') || changes.has('device') || changes.has('filter')) this.fetchAt();
+    if (changes.has('cursors') || changes.has('device') || changes.has('axis') || changes.has('filter'))
+      this.fetchAt();
     this.fetch();
     this.area.request();
   }

@@ -11,8 +11,7 @@ import type { Palette } from '../../canvas/palette';
 import { paletteOf, theme } from '../../canvas/theme';
 
 export class Colours {
-  /** What the picture is grouped by, and its areas; null in the order of time. */
-  grouped: Pick<Grouped, 'by' | 'areas'> | null = null;
+  private readonly areas = signal<Pick<Grouped, 'by' | 'areas'> | null>(null);
   private readonly distinguished = signal<TimelineState['colour']>('stack');
   private readonly made = computed(() => paletteOf(theme.value, this.by, this.categories));
 
@@ -22,6 +21,17 @@ export class Colours {
     by: TimelineState['colour'],
   ) {
     this.distinguished.value = by;
+  }
+
+  /** What the picture is grouped by, and its areas; null in the order of time. */
+  get grouped(): Pick<Grouped, 'by' | 'areas'> | null {
+    return this.areas.value;
+  }
+
+  /** Another picture is there, whose areas may be others. */
+  take(grouped: Grouped | null): void {
+    const next = grouped && { by: grouped.by, areas: grouped.areas };
+    if (JSON.stringify(next) !== JSON.stringify(this.areas.peek())) this.areas.value = next;
   }
 
   get by(): TimelineState['colour'] {

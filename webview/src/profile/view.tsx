@@ -1,0 +1,206 @@
+// A profile's view: its flame graph, the value that all of it is about, and the panes that need no timeline.
+
+import { effect } from '@preact/signals';
+import type { VNode } from 'preact';
+import type { ViewCommand, ViewState } from '../../../extension/shared/messages';
+import type { Evidence, ProfileInfo } from '../../../extension/shared/protocol.gen';
+import type { Api, HostMessage } from '../api';
+import { t } from '../base/l10n';
+import { visible } from '../base/text';
+import { flamePane, type FlamePane } from '../flame/pane';
+import { makeAround, type Around } from '../shell/around';
+import { EVERYTHING, type Change } from '../shell/context';
+import { Dock } from '../shell/dock';
+import type { AskedSvg } from '../shell/export';
+import { PROFILE_TERMS } from '../shell/filter-terms';
+import { ViewFrame } from '../shell/frame';
+import { listenForKeys } from '../shell/keyboard';
+import { PROFILE_KEYS, type ProfileAction } from '../shell/keys';
+import { tabsOf } from '../shell/pane';
+import { isOf, keptState } from '../shell/state';
+import { shareEntries } from '../shell/share';
+import type { MenuEntry } from '../widgets/menu';
+import { profileKeys } from './key-list';
+import { PROFILE_PANES } from './panes';
+import { ProfileSession } from './session';
+import { factsOf, valuePicker } from './state';
+import { ProfileTimes } from './times';
+
+export class ProfileView {
+  readonly reported = null;
+  private readonly session: ProfileSession;
+  private readonly flame: FlamePane;
+  private readonly dock: Dock;
+  private readonly around: Around;
+
+  constructor(
+    api: Api,
+    private readonly root: HTMLElement,
+    private readonly info: ProfileInfo,
+    hostState: ViewState | null,
+  ) {
+    const kept = keptState('profile', hostState, api.saved());
+    const session = new ProfileSession(api, info, kept);
+    this.session = session;
+    this.flame = flamePane(session);
+    // the value is chosen for all of the view, and without times there is no order of time
+    this.flame.without('value', ...(info.bins === 0 ? (['order'] as const) : []));
+    this.dock = new Dock(session, tabsOf(session, PROFILE_PANES), 1, () => this.flame.focus());
+    this.around = makeAround(session, {
+      label: t('Profile'),
+      terms: PROFILE_TERMS,
+      keys: profileKeys(),
+      next: {
+        text:
+          info.bins > 0
+            ? t('Drag over the curve to see what was allocated, freed or kept in that time, or {0}.')
+            : t('Click a box to see its callers and lines, or {0}.'),
+        link: t('compare with another profile'),
+      },
+      menu: () => this.menu(),
+      focusPicture: () => this.flame.focus(),
+      show: (evidence) => this.showEvidence(evidence),
+      showComparison: () => session.show('compare'),
+    });
+    const { Head, fileBar, help, pickers, summary } = this.around;
+    const frame = new ViewFrame(root, session, {
+      Head,
+      Files: fileBar.View,
+      Lanes: info.bins === 0 ? undefined : new ProfileTimes(session).View,
+      pictures: [this.Picture],
+      flat: true,
+      dock: this.dock,
+      Help: help.View,
+    });
+    frame.status.value = visible(factsOf(info));
+    session.whileShown(
+      effect(() => {
+        pickers.value = [
+          valuePicker(info, session.number.value, session.rangeName, (value) => session.showValue(value)),
+        ];
+      }),
+    );
+    listenForKeys(PROFILE_KEYS, help, (action) => this.act(action), session.left);
+    this.update(new Set(EVERYTHING));
+    this.dock.restore(kept ? kept.pane : 'liveSet');
+    session.begin((changes) => this.update(changes));
+    summary.turnTo(null);
+    summary.find();
+    if (kept) session.setFilter(kept.filter);
+    root.dataset['state'] = 'ready';
+    root.dataset['model'] = 'profile';
+  }
+
+  picture(): AskedSvg {
+    return this.flame.svg();
+  }
+
+  goTo(state: ViewState): void {
+    if (!isOf('profile', state)) return;
+    this.dock.restore(state.pane);
+    this.session.goTo(state);
+  }
+
+  save(): void {
+    this.session.save();
+  }
+
+  failed(error: unknown): void {
+    this.session.failed(error);
+  }
+
+  dispose(): void {
+    this.around.summary.drop();
+    this.flame.dispose();
+    this.session.dispose();
+    delete this.root.dataset['model'];
+  }
+
+  get commands(): readonly ViewCommand[] {
+    return this.session.commands.value;
+  }
+
+  receive(message: HostMessage): void {
+    switch (message.type) {
+      case 'showLine':
+        // the boxes of that line are what it has: found like by a search, and only those of its stacks are left
+        this.session.setFilter(`file:"=${message.file.replace(/["\\]/g, '\\$&')}:${message.line}"`);
+        return;
+      case 'other':
+        this.session.compare.receive(message.other);
+        if (message.fresh) this.session.show('compare');
+        return;
+      case 'file':
+        this.around.fileBar.show(message.of, message.state);
+        return;
+      case 'command':
+        this.dock.run(message.command);
+        return;
+      default:
+        return;
+    }
+  }
+
+  private readonly Picture = (): VNode => (
+    <this.flame.View
+      class="main-flame"
+      onKeyDown={(event) => {
+        if (event.defaultPrevented || !this.flame.key(event)) return;
+        event.preventDefault();
+        event.stopPropagation();
+      }}
+    >
+      <this.flame.Bar hidden={false} />
+    </this.flame.View>
+  );
+
+  private update(changes: ReadonlySet<Change>): void {
+    const { layout, pane } = this.session;
+    this.session.useFigures();
+    if (!layout.value.dockTall || pane.value === null) this.flame.update(changes);
+    this.dock.update(changes);
+  }
+
+  private menu(): readonly MenuEntry[] {
+    const { layout } = this.session;
+    return [
+      {
+        text: t('Panel'),
+        key: 'T',
+        checked: this.dock.shown !== null,
+        run: () => this.dock.toggle(),
+      },
+      {
+        text: t('Maximize Panel'),
+        key: '',
+        checked: layout.value.dockTall,
+        run: () => this.dock.toggleTall(),
+      },
+      ...shareEntries(this.session.api, () => this.around.summary.text, t('Flame Graph')),
+    ];
+  }
+
+  /** Its value, its filter, and the pane that has it. */
+  private showEvidence({ pane, of, by, event }: Evidence): void {
+    if (of.value !== null) this.session.showValue(of.value);
+    this.session.setFilter(of.filter);
+    this.dock.showPane(pane);
+    this.session.revealed.value = { by, event };
+  }
+
+  private act(action: ProfileAction): void {
+    switch (action) {
+      case 'nextValue':
+        this.session.showValue((this.session.number.value + 1) % this.info.values.length);
+        return;
+      case 'togglePane':
+        this.dock.toggle();
+        return;
+      case 'filter':
+        this.around.filterBox.focus();
+        return;
+      case 'help':
+        this.around.help.toggle();
+    }
+  }
+}

@@ -1,0 +1,448 @@
+// A trace's view: its device along an axis, what is picked, selected and grouped, and the part of the run in view.
+
+import { batch, computed, signal, type ReadonlySignal, type Signal } from '@preact/signals';
+import type { Geometry } from '../../../extension/shared/geometry';
+import {
+  AREA_KINDS,
+  type PictureId,
+  type TimelineState,
+  type ViewCommand,
+} from '../../../extension/shared/messages';
+import type {
+  AllocationSet,
+  AllocationSummary,
+  Branch,
+  DeviceInfo,
+  Group,
+  GroupedBy,
+  StepParams,
+  TimelineInfo,
+} from '../../../extension/shared/protocol.gen';
+import type { Api } from '../api';
+import { hasTimes, type Axis } from '../base/devices';
+import { bandTexts, hasSource } from '../base/format';
+import { plural, said, t } from '../base/l10n';
+import { Names } from '../base/names';
+import { baseName } from '../base/paths';
+import type { Camera, Extent } from '../canvas/camera';
+import type { Rgb } from '../canvas/colour';
+import type { Palette } from '../canvas/palette';
+import { Compare, type OwnTimeline } from '../compare/comparison';
+import { KeptFlame } from '../flame/settings';
+import { Session, type Topics } from '../shell/session';
+import { SHARED_COMMANDS } from '../shell/share';
+import { Bookmarks } from './bookmarks';
+import type { TimelineContext } from './context';
+import { Cursors, type CursorState } from './cursors';
+import { Flags } from './flags';
+import { Grouping } from './grouping';
+import { Plot } from './plot';
+import type { Preference } from './render/create';
+import { Colours } from './scene/colours';
+import type { Highlight } from './scene/paint';
+import { Selection } from './selection';
+import { deviceExtent, peakAt } from './state';
+import { WhatIf } from './what-if';
+
+const NO_FRAME = t('The file has no Python frame for this allocation.');
+
+export class TimelineSession extends Session<TimelineState> implements TimelineContext, OwnTimeline {
+  readonly model = 'timeline';
+  readonly timeline = this;
+  readonly names = new Names();
+  readonly whatIf = new WhatIf(() => this.show('whatIf'));
+  readonly colours: Colours;
+  readonly areas: Grouping;
+  readonly flame: KeptFlame;
+  readonly compare: Compare;
+  readonly plot: Plot;
+  readonly selection: Selection;
+  readonly cursors = new Cursors(this);
+  readonly bookmarks: Bookmarks;
+  readonly flags: Flags;
+  readonly picture = signal<PictureId>('stacked');
+  /** The pictures that there are. */
+  pictures: readonly PictureId[] = ['stacked'];
+  /** The latest picture, and whether it is of what is asked for now. */
+  readonly geometry = signal<Geometry | null>(null);
+  readonly isDrawn = signal(false);
+  readonly busy = signal(false);
+  /** The part of the run that is on the screen: another object in each frame that moves. */
+  readonly seen = signal<Camera>({ x0: 0, x1: 1, y0: 0, y1: 1 });
+  private readonly holds: Signal<boolean>;
+  /** With the figures of what the filter leaves of it. */
+  private readonly deviceShown: Signal<DeviceInfo>;
+  private readonly axisShown: Signal<Axis>;
+  /** Whether a device has been shown. */
+  private started = false;
+
+  constructor(
+    api: Api,
+    readonly info: TimelineInfo,
+    kept: TimelineState,
+    readonly renderer: Preference,
+  ) {
+    super(api);
+    this.deviceShown = signal(this.deviceOf(kept.device));
+    this.axisShown = signal(kept.axis);
+    this.holds = signal(kept.holdHeight);
+    this.colours = new Colours(info.categories, kept.colour);
+    this.areas = new Grouping(this.colours, kept.areas);
+    this.flame = new KeptFlame(kept.flame, info);
+    this.compare = new Compare(api, baseName(info.path), kept.compare, this);
+    const failed = (error: unknown): void => this.failed(error);
+    this.bookmarks = new Bookmarks(api, info, failed);
+    this.flags = new Flags(api, info, failed, this.bookmarks);
+    this.plot = new Plot(
+      {
+        ask: (request) =>
+          api.request('memlens/viewport', {
+            device: this.device.device,
+            axis: this.axis,
+            filter: this.filter,
+            ...request,
+          }),
+        moved: (camera) => {
+          this.seen.value = { ...camera };
+        },
+        drawn: (geometry) => {
+          batch(() => {
+            this.geometry.value = geometry;
+            this.isDrawn.value = true;
+          });
+        },
+        failed,
+        busy: (busy) => {
+          this.busy.value = busy;
+        },
+        rendererChanged: () => this.rendererShown.value++,
+        textsOf: (geometry, band) => {
+          const known = this.names.allocation(geometry.allocation[band] ?? -1);
+          return bandTexts(geometry.size[band] ?? 0, known ?? this.names.stack(geometry.stack[band] ?? -1));
+        },
+      },
+      renderer,
+    );
+    this.plot.setHold(kept.holdHeight);
+    this.selection = new Selection(this);
+    // open while something is selected
+    this.arrange({ panelOpen: false });
+  }
+
+  /** Raised when another renderer took over. */
+  readonly rendererShown = signal(0);
+
+  protected override get place(): TimelineState {
+    void [this.seen.value, this.holds.value];
+    const { x0, x1, y0, y1 } = this.plot.target;
+    return {
+      model: 'timeline',
+      device: this.device.device,
+      axis: this.axis,
+      x0,
+      x1,
+      y0,
+      y1,
+      filter: this.filter,
+      selection: this.selected,
+      colour: this.colours.by,
+      areas: this.areas.kind,
+      holdHeight: this.plot.holdsHeight,
+      picture: this.picture.value,
+      pane: this.pane.value,
+      compare: this.compare.state,
+      flame: this.flame.state,
+      ...this.cursors.state,
+    };
+  }
+
+  private readonly lastColours = computed(() => [this.palette, this.colours.grouped, this.areas.kind]);
+  private readonly lastFlags = computed(() => [this.flags.marks, this.bookmarks.list.value]);
+
+  protected override readonly topics: Topics = {
+    set: () => JSON.stringify([this.set, this.setName]),
+    device: () => this.device.device,
+    axis: () => this.axis,
+    filter: () => this.filter,
+    cursors: () => this.cursors.now,
+    theme: () => this.lastColours.value,
+    camera: () => this.seen.value,
+    selection: () => this.selection.shown.value,
+    compare: () => this.compare.now.value,
+    attribution: () => this.attribution.value,
+    flags: () => this.lastFlags.value,
+    whatIf: () => this.whatIf.leftOut,
+    flame: () => this.flame.restored.value,
+  };
+
+  /** What does something in the view as it is. */
+  override readonly commands = computed((): readonly ViewCommand[] => {
+    const { device, cursors, info } = this;
+    const selected = this.selected !== null;
+    const lit = selected || this.highlight.kind !== 'none' || cursors.first !== null;
+    const given = <C extends ViewCommand>(holds: boolean, ...commands: readonly C[]): readonly C[] =>
+      holds ? commands : [];
+    return [
+      ...SHARED_COMMANDS,
+      ...(['exportSvg', 'exportPng', 'fit', 'zoomIn', 'zoomOut', 'togglePane'] as const),
+      ...given(device.events > 0, 'peak', 'addBookmark'),
+      ...given(this.bookmarks.list.value.length > 0, 'nextBookmark', 'previousBookmark', 'exportBookmarks'),
+      ...given(selected, 'zoomToSelection'),
+      ...given(lit, 'clearSelection'),
+      ...given(hasTimes(device), 'toggleAxis'),
+      ...given(info.categories.length > 0, 'toggleColour', 'group.category'),
+      ...given(info.devices.length > 1, 'nextDevice'),
+      ...this.panes.map((id) => `pane.${id}` as const),
+      ...this.pictures.map((id) => `picture.${id}` as const),
+      ...AREA_KINDS.filter((kind) => kind !== 'category').map((kind) => `group.${kind}` as const),
+      ...(['group.none', 'toggleHeight'] as const),
+    ];
+  });
+
+  // --- what panes and pictures know --------------------------------------------------------------------------------
+
+  get comparedWith(): ReadonlySignal<string | null> {
+    return this.compare.with;
+  }
+
+  get device(): DeviceInfo {
+    return this.deviceShown.value;
+  }
+
+  get axis(): Axis {
+    return this.axisShown.value;
+  }
+
+  get set(): AllocationSet {
+    return this.cursors.set(this.filter);
+  }
+
+  get setName(): string {
+    return this.device.events === 0 ? t('when the snapshot was taken') : this.cursors.name(this.axis);
+  }
+
+  get grouping(): GroupedBy {
+    return (
+      this.plot.grouped ?? { by: this.colours.by === 'category' ? 'category' : 'line', attribution: 'mine' }
+    );
+  }
+
+  get palette(): Palette {
+    return this.colours.palette;
+  }
+
+  get camera(): Camera {
+    return this.plot.camera;
+  }
+
+  get bounds(): Extent {
+    return this.plot.bounds;
+  }
+
+  get selected(): number | null {
+    void this.selection.shown.value; // changes with it
+    return this.selection.current;
+  }
+
+  get highlight(): Highlight {
+    void this.selection.shown.value; // changes with it
+    return this.plot.highlighted;
+  }
+
+  get litBranch(): Branch | null {
+    const { highlight } = this;
+    return highlight.kind === 'group' ? highlight.branch : null;
+  }
+
+  colourOf(allocation: AllocationSummary): Rgb {
+    return this.colours.of(allocation);
+  }
+
+  colourOfGroup(group: Pick<Group, 'key'>, by: Branch['by'][number]): Rgb | null {
+    return this.colours.ofGroup(group, by, this.attribution.value);
+  }
+
+  pointAt(what: Branch | null): void {
+    this.plot.setHint(what && { kind: 'group', branch: what });
+  }
+
+  select(allocation: number, moment: number | null): void {
+    this.selection.select(allocation, moment, true);
+  }
+
+  step(direction: StepParams['direction']): void {
+    this.selection.step(direction);
+  }
+
+  lightArea(key: number | null): void {
+    this.selection.lightArea(key);
+  }
+
+  lightStacks(stacks: ReadonlySet<number>): void {
+    this.selection.lightStacks(stacks);
+  }
+
+  lightGroup(branch: Branch): void {
+    this.selection.lightGroup(branch);
+  }
+
+  leaveOut(term: string, name: string): void {
+    this.whatIf.add(term, name);
+  }
+
+  moveTo(x0: number, x1: number, glide: boolean): void {
+    const { y0, y1 } = this.plot.target;
+    this.plot.moveTo({ x0, x1, y0, y1 }, glide);
+  }
+
+  /** Opens the line that allocated something. */
+  openLabel({ label }: Pick<AllocationSummary, 'label'>): void {
+    if (hasSource(label)) this.openFrame(label, false);
+    else this.say(NO_FRAME);
+  }
+
+  openSelected(beside: boolean): void {
+    const { answer, line } = this.selection;
+    const label = answer?.allocation.label ?? null;
+    if (hasSource(label)) this.openFrame(label, beside);
+    else if (line) this.openFrame(line, beside);
+    else if (answer) this.say(NO_FRAME);
+  }
+
+  toggleHeight(): void {
+    this.plot.setHold(!this.plot.holdsHeight);
+    this.holds.value = this.plot.holdsHeight;
+    this.say(this.plot.holdsHeight ? t('The height is fixed') : t('The height adapts to the view'));
+  }
+
+  showPicture(id: PictureId): void {
+    batch(() => {
+      this.picture.value = this.pictures.includes(id) ? id : 'stacked';
+      this.arrange({ dockTall: false });
+    });
+  }
+
+  // --- which device, along which axis, and what of it --------------------------------------------------------------
+
+  /** A device without a filter. */
+  deviceOf(device: number): DeviceInfo {
+    const found = this.info.devices.find((each) => each.device === device) ?? this.info.devices[0];
+    if (!found) throw new Error(`The snapshot has no device ${device}.`);
+    return found;
+  }
+
+  peak(): { x: number; bytes: number } | null {
+    const x = peakAt(this.device, this.axis);
+    return x === null ? null : { x, bytes: this.device.peak_bytes };
+  }
+
+  toggleAxis(): void {
+    if (hasTimes(this.device)) this.turnTo(this.device, this.axis === 'time' ? 'event' : 'time', null);
+  }
+
+  setAxis(axis: Axis): void {
+    if (axis !== this.axis) this.toggleAxis();
+  }
+
+  nextDevice(): void {
+    const { devices } = this.info;
+    const at = devices.findIndex(({ device }) => device === this.device.device);
+    const next = devices[(at + 1) % devices.length];
+    if (!next || next.device === this.device.device) return;
+    this.switchDevice(next.device);
+    this.say(said(next.name));
+  }
+
+  switchDevice(device: number): void {
+    this.ask(device, this.filter, (info) => this.turnTo(info, this.axis, null));
+  }
+
+  turnTo(device: DeviceInfo, axis: Axis, camera: Camera | null): void {
+    const { selection, cursors } = this;
+    const other = !this.started || device.device !== this.device.device;
+    const selected = other ? null : selection.current;
+    this.started = true;
+    batch(() => {
+      this.deviceShown.value = device;
+      this.axisShown.value = axis === 'time' && hasTimes(device) ? 'time' : 'event';
+      this.draw(camera);
+      if (other) {
+        selection.clear();
+        cursors.turnTo(device.device, null);
+      } else if (selected !== null) selection.select(selected, null, true);
+    });
+  }
+
+  goTo(state: TimelineState): void {
+    this.plot.setHold(state.holdHeight);
+    this.holds.value = state.holdHeight;
+    this.areas.goTo(state);
+    this.filtering.write(state.filter);
+    const arrive = (device: DeviceInfo): void => {
+      batch(() => this.arrive(state, device));
+    };
+    const { filter, device } = this;
+    if (state.device === device.device && state.filter === filter) arrive(device);
+    else this.ask(state.device, state.filter, arrive);
+  }
+
+  /** `device` is as the filter leaves it. */
+  private arrive(state: TimelineState, device: DeviceInfo): void {
+    const { cursors, selection, plot } = this;
+    const here = device === this.device && state.axis === this.axis;
+    this.filtering.held.value = state.filter;
+    if (here) plot.moveTo(state, true);
+    else this.turnTo(device, state.axis, state);
+    if (momentsOf(cursors.state) !== momentsOf(state)) cursors.turnTo(device.device, state);
+    this.flame.restore(state.flame);
+    this.compare.goTo(state.compare);
+    if (state.picture !== this.picture.value) this.showPicture(state.picture);
+    this.show(state.pane);
+    if (state.selection === null) selection.clear();
+    else if (!here || state.selection !== selection.current) selection.select(state.selection, null, false);
+  }
+
+  protected override narrow(filter: string): void {
+    if (filter !== this.filter)
+      this.ask(this.device.device, filter, (device) => this.narrowTo(filter, device));
+  }
+
+  /** Asks what a filter leaves of a device; without a filter that is known. */
+  private ask(device: number, filter: string, use: (info: DeviceInfo) => void): void {
+    if (filter === '') {
+      use(this.deviceOf(device));
+      return;
+    }
+    this.narrowBy(filter, device, this.api.request('memlens/filter', { device, filter }), (answer) => {
+      use(answer.info);
+      this.filtering.fits(answer.info.allocations, answer.of_allocations);
+      return answer.info.allocations;
+    });
+  }
+
+  /** Another filter on the same device: the same range of the run, as high as what is left. */
+  private narrowTo(filter: string, device: DeviceInfo): void {
+    const { x0, x1 } = this.plot.target;
+    batch(() => {
+      this.filtering.held.value = filter;
+      this.deviceShown.value = device;
+      this.draw({ x0, x1, y0: 0, y1: deviceExtent(device, this.axis).top });
+      this.selection.refresh();
+    });
+    const { allocations } = device;
+    this.say(
+      filter === ''
+        ? t('No filter')
+        : plural(allocations, '{0} allocation matches the filter', '{0} allocations match the filter'),
+    );
+  }
+
+  private draw(camera: Camera | null): void {
+    this.isDrawn.value = false;
+    this.plot.show(this.device, this.axis, camera);
+  }
+}
+
+function momentsOf({ scope, kind, first, second }: CursorState): string {
+  return JSON.stringify([scope, kind, first, second]);
+}

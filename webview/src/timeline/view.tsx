@@ -1,0 +1,487 @@
+// A trace's view: its parts, and what each of them follows.
+
+import { effect, untracked } from '@preact/signals';
+import type { Geometry } from '../../../extension/shared/geometry';
+import type { ViewCommand, ViewState } from '../../../extension/shared/messages';
+import type { Evidence, HitAnswer, TimelineInfo } from '../../../extension/shared/protocol.gen';
+import type { Api, HostMessage } from '../api';
+import { hasHistory } from '../base/devices';
+import { bytes, deviceFigures } from '../base/format';
+import { said, t } from '../base/l10n';
+import type { Pending } from '../base/request';
+import { visible } from '../base/text';
+import { makeAround, type Around } from '../shell/around';
+import { EVERYTHING, type Change } from '../shell/context';
+import { Dock } from '../shell/dock';
+import { svgTheme, type AskedSvg } from '../shell/export';
+import { both, traceTerms } from '../shell/filter-terms';
+import { ViewFrame } from '../shell/frame';
+import { listenForKeys } from '../shell/keyboard';
+import { TIMELINE_KEYS, type Action } from '../shell/keys';
+import { tabsOf } from '../shell/pane';
+import { shareEntries } from '../shell/share';
+import { isOf, keptState } from '../shell/state';
+import { HoverCard } from '../widgets/hover-card';
+import { Island } from '../widgets/island';
+import { Legend as Categories } from '../widgets/legend';
+import type { MenuEntry } from '../widgets/menu';
+import { AreaLegend } from './area-legend';
+import { BackdropData } from './backdrop-data';
+import { BookmarkTour } from './bookmark-tour';
+import { runAction } from './commands';
+import { DeviceData } from './device-data';
+import { gestures } from './gestures';
+import { Hover } from './hover';
+import { PointerInput } from './input/pointer';
+import { timelineKeys } from './key-list';
+import { Lanes } from './lanes';
+import { categoriesOf, followAreas, showFigures } from './legends';
+import { timelineMenu } from './menu';
+import { Minimap } from './minimap';
+import { Panel } from './panel';
+import { feedPanel } from './panel-feed';
+import { TIMELINE_PANES } from './panes';
+import { bookmarksPane } from './panes/bookmarks';
+import { devicePicker, picturePicker, stackedName } from './pickers';
+import { listenForMenu } from './picture-menu';
+import { PICTURES } from './pictures';
+import type { Picture } from './pictures/picture';
+import { ScopeBar } from './scope';
+import { TimelineSession } from './session';
+import { restoreState } from './state';
+import { exposeForTests } from './test-hook';
+import { TooltipCard } from './tooltip';
+
+/** Which picture is exported; a comparison's is drawn over the own timeline. */
+const PICTURE_OF = { stacked: 'stacked', map: 'map', reserved: 'reserved', compare: 'stacked' } as const;
+
+export class SnapshotView {
+  private readonly session: TimelineSession;
+  private readonly around: Around;
+  private readonly dock: Dock;
+  private readonly frame: ViewFrame;
+  private readonly panel: Panel;
+  private readonly pictures: readonly Picture[];
+  private readonly minimap: Minimap;
+  private readonly lanes: Lanes;
+  private readonly legend: AreaLegend;
+  private readonly hover: Hover;
+  private readonly pointer: PointerInput;
+  private readonly tour: BookmarkTour;
+  private readonly data: DeviceData;
+  private readonly backdrop: BackdropData;
+  /** The picture that was shown last, in place of the stacked one. */
+  private lastPicture: Picture | null = null;
+
+  constructor(
+    private readonly api: Api,
+    private readonly root: HTMLElement,
+    private readonly info: TimelineInfo,
+    hostState: ViewState | null,
+  ) {
+    const kept = keptState('timeline', hostState, api.saved());
+    const state = restoreState(info, kept);
+    // Set by tests and the bench; the host does not.
+    const { prefer } = root.dataset;
+    const renderer = prefer === 'webgl2' || prefer === 'canvas2d' ? prefer : 'auto';
+    const session = new TimelineSession(api, info, state, renderer);
+    this.session = session;
+    const { plot, selection, cursors } = session;
+    const tooltip = new HoverCard(TooltipCard);
+    this.around = this.makeAround();
+    this.minimap = new Minimap((camera, glide) => plot.moveTo(camera, glide));
+    this.panel = this.makePanel();
+    this.data = new DeviceData(api, session.names, {
+      overview: (answer) => this.minimap.setOverview(answer),
+      named: () => plot.renamed(),
+      failed: (error) => session.failed(error),
+      filter: () => session.filter,
+    });
+    this.backdrop = new BackdropData(api, (known) => {
+      plot.setBackdrop(known);
+      this.minimap.setWhole(known.whole);
+    });
+    this.tour = new BookmarkTour(session);
+    this.legend = new AreaLegend({
+      pointed: (key) => plot.setHint(key === null ? null : { kind: 'area', key }),
+      picked: (key) => selection.lightArea(key),
+    });
+    this.hover = new Hover({
+      api,
+      plot,
+      names: session.names,
+      tooltip,
+      device: () => session.device,
+      axis: () => session.axis,
+      palette: () => session.palette,
+      categories: info.categories,
+      askThere: (moment, y) => this.hitAt(moment, y),
+      columnShown: () => showFigures(this.legend, this.hover, session),
+    });
+    this.pointer = new PointerInput(
+      plot.surface,
+      gestures({
+        plot,
+        selection,
+        hoverAt: (at) => this.hover.move(at),
+        picked: (moment) => cursors.place(moment),
+        extended: (moment) => cursors.extendTo(moment),
+        spanned: (from, to) => cursors.span(from, to),
+        openLabel: (allocation) => session.openLabel(allocation),
+        boxUsed: () => {
+          if (this.pointer.boxTool) this.pointer.toggleBoxTool();
+        },
+      }),
+    );
+    listenForMenu(
+      session,
+      this.tour,
+      (moment, y) => this.hitAt(moment, y),
+      (action) => this.run(action),
+    );
+    this.pictures = PICTURES.flatMap((make) => make(session) ?? []);
+    session.pictures = ['stacked', ...this.pictures.map(({ id }) => id)];
+    this.dock = new Dock(
+      session,
+      tabsOf(session, [...TIMELINE_PANES, bookmarksPane(this.tour)]),
+      3,
+      () => this.focusPicture(),
+      ({ hidden }) => <ScopeBar cursors={cursors} name={session.setName} hidden={hidden} />,
+    );
+    this.lanes = new Lanes(session);
+    this.frame = this.makeFrame(tooltip);
+    listenForKeys(TIMELINE_KEYS, this.around.help, (action) => this.run(action), session.left);
+    exposeForTests(plot);
+    this.followAll();
+    session.turnTo(session.device, state.axis, state);
+    cursors.turnTo(session.device.device, state);
+    this.update(new Set(EVERYTHING));
+    session.showPicture(state.picture);
+    session.show(state.pane);
+    session.begin((changes) => this.update(changes));
+    if (!kept) this.suitsFirst();
+    if (state.selection !== null) selection.select(state.selection, null, false);
+    if (state.filter !== '') session.setFilter(state.filter);
+  }
+
+  /** A snapshot that doesn't say who allocated has nothing to show by line: by size, and its segments. */
+  private suitsFirst(): void {
+    const { session } = this;
+    session.whileShown(
+      this.around.summary.headline.subscribe((headline) => {
+        if (headline?.rule !== 'no_history') return;
+        session.areas.groupBy('size');
+        session.show('state');
+      }),
+    );
+  }
+
+  get commands(): readonly ViewCommand[] {
+    return this.session.commands.value;
+  }
+
+  get reported(): number {
+    return this.session.device.device;
+  }
+
+  save(): void {
+    this.session.save();
+  }
+
+  failed(error: unknown): void {
+    this.session.failed(error);
+  }
+
+  dispose(): void {
+    this.around.summary.drop();
+    this.lanes.dispose();
+    this.backdrop.dispose();
+    for (const picture of this.pictures) picture.dispose?.();
+    this.session.dispose();
+    this.session.plot.dispose();
+    this.minimap.dispose();
+  }
+
+  picture(): AskedSvg {
+    const { session } = this;
+    const { plot, device, axis, filter, areas, attribution } = session;
+    const { x0, x1, y0, y1 } = plot.target;
+    return this.api.request('memlens/timelineSvg', {
+      ...{ device: device.device, axis, filter, x0, x1 },
+      ...(plot.holdsHeight ? { y0, y1 } : { y0: null, y1: null }),
+      areas: { by: areas.lastKind, attribution: attribution.value },
+      theme: svgTheme(),
+      picture: PICTURE_OF[session.picture.value],
+    });
+  }
+
+  goTo(state: ViewState): void {
+    if (isOf('timeline', state)) this.session.goTo(restoreState(this.info, state));
+  }
+
+  receive(message: HostMessage): void {
+    const { session } = this;
+    const { selection } = session;
+    switch (message.type) {
+      case 'showLine':
+        session.arrange({ panelOpen: true });
+        selection.showLine(message.file, message.line);
+        return;
+      case 'showAllocation':
+        session.arrange({ panelOpen: true });
+        selection.select(message.allocation, null, true);
+        selection.zoomTo(message.allocation);
+        return;
+      case 'sourceMissing':
+        session.arrange({ panelOpen: true });
+        this.panel.sourceMissing(message.file, message.line, message.lookedFor.join(', '));
+        return;
+      case 'other':
+        session.compare.receive(message.other);
+        if (message.fresh) this.showComparison();
+        return;
+      case 'bookmarks':
+        session.bookmarks.renew();
+        return;
+      case 'file':
+        this.around.fileBar.show(message.of, message.state);
+        return;
+      case 'command':
+        this.run(message.command);
+        return;
+      default:
+        return;
+    }
+  }
+
+  // --- what it is made of ------------------------------------------------------------------------------------------
+
+  private makeAround(): Around {
+    const { session, info } = this;
+    return makeAround(session, {
+      label: t('Timeline'),
+      terms: traceTerms(info.categories),
+      keys: timelineKeys(),
+      next: {
+        text: info.devices.some(hasHistory)
+          ? t('Click an area to see its allocations and their stacks, or {0}.')
+          : t(
+              'To see memory over time, call torch.cuda.memory._record_memory_history() before the work, or {0}.',
+            ),
+        link: t('compare with another snapshot'),
+      },
+      menu: () => this.menu(),
+      focusPicture: () => this.focusPicture(),
+      show: (evidence) => this.showEvidence(evidence),
+      showComparison: () => this.showComparison(),
+    });
+  }
+
+  private makePanel(): Panel {
+    const { session, api } = this;
+    return new Panel({
+      run: (action) => this.run(action),
+      open: (source, beside) => session.openFrame(source, beside),
+      copy: (text) => session.copy(text),
+      locate: (what, file, line) => api.post({ type: 'locate', what, file, line }),
+      select: (allocation) => session.select(allocation, null),
+      narrow: (term) => session.setFilter(both(session.filter, term)),
+    });
+  }
+
+  private makeFrame(tooltip: { readonly root: HTMLElement }): ViewFrame {
+    const { session, around, dock, pictures } = this;
+    const categories = categoriesOf(session);
+    return new ViewFrame(this.root, session, {
+      Head: around.Head,
+      Files: around.fileBar.View,
+      Minimap: this.minimap.View,
+      Lanes: this.lanes.View,
+      Areas: this.legend.View,
+      dock,
+      pictures: [
+        () => <Island of={session.plot.root} />,
+        ...pictures.map(({ id, View }) => () => <View hidden={session.picture.value !== id} />),
+      ],
+      Panel: this.panel.View,
+      Help: around.help.View,
+      Legend: () => categories.value && Categories(categories.value),
+      Tooltip: () => <Island of={tooltip.root} />,
+    });
+  }
+
+  /** The picture that replaces the stacked one. */
+  private get shown(): Picture | null {
+    return this.pictures.find(({ id }) => id === this.session.picture.value) ?? null;
+  }
+
+  // --- what follows what -------------------------------------------------------------------------------------------
+
+  private followAll(): void {
+    const { session, root, around, frame, minimap, hover } = this;
+    const { plot, areas, attribution } = session;
+    const following = (run: () => void): void => session.whileShown(effect(run));
+    following(() => {
+      root.dataset['state'] =
+        session.picture.value !== 'stacked' || session.isDrawn.value ? 'ready' : 'loading';
+    });
+    following(() => {
+      void session.rendererShown.value;
+      root.dataset['renderer'] = plot.rendererKind;
+    });
+    following(() => {
+      frame.busy.value = session.busy.value;
+    });
+    following(() => plot.setPalette(session.palette));
+    following(() => {
+      const { kind } = areas;
+      session.isDrawn.value = false;
+      plot.setGrouping(kind && { by: kind, attribution: attribution.value });
+      if (plot.highlighted.kind === 'area') session.selection.clear();
+    });
+    following(() => this.showPicture());
+    following(() => {
+      const all = [picturePicker(session, this.pictures), devicePicker(session)];
+      around.pickers.value = all.filter(({ options }) => options.length > 1);
+    });
+    following(() => {
+      // Without a history there is no run to give an overview of.
+      minimap.hidden.value = !hasHistory(session.device);
+      this.showDevice();
+    });
+    following(() => plot.setMarks(session.cursors.marks(session.axis, plot.bounds.x0)));
+    following(() => {
+      const flags = session.flags.of(session.device.device, session.axis);
+      plot.setFlags(flags);
+      minimap.setFlags(flags);
+    });
+    following(() => {
+      minimap.setCamera(session.seen.value, plot.bounds);
+      hover.moving();
+    });
+    following(() => {
+      const geometry = session.geometry.value;
+      if (geometry) untracked(() => this.drawn(geometry));
+    });
+    followAreas(this.legend, session);
+    following(() => {
+      void [session.seen.value, session.picture.value, session.selection.shown.value];
+      showFigures(this.legend, hover, session);
+    });
+    feedPanel(this.panel, session);
+  }
+
+  private drawn({ coarser, grouped }: Geometry): void {
+    const { session, root, around, frame, hover } = this;
+    const { plot, device, axis, filter } = session;
+    root.dataset['pictures'] = String(plot.pictures);
+    frame.coarser.value = coarser;
+    session.colours.take(grouped);
+    session.notes.recovered();
+    hover.refresh();
+    around.summary.find();
+    this.backdrop.ask(device.device, axis, plot.bounds, filter);
+  }
+
+  private update(changes: ReadonlySet<Change>): void {
+    const { session, data, around, hover } = this;
+    const { device, axis } = session;
+    if (changes.has('device')) around.summary.turnTo(device.device);
+    if (changes.has('device') || changes.has('axis') || changes.has('filter')) {
+      hover.reset();
+      if (changes.has('device') || changes.has('filter')) data.turnTo(device.device);
+      if (device.events > 0) data.fetchOverview(axis, this.minimap.columns);
+    }
+    if (changes.has('device') && this.shown) around.summary.find();
+    if (changes.has('selection')) hover.refresh();
+    this.lanes.update(changes);
+    this.shown?.update(changes);
+    this.dock.update(changes);
+  }
+
+  /** Another picture is shown. */
+  private showPicture(): void {
+    const { shown, lastPicture: before, session } = this;
+    this.lastPicture = shown;
+    untracked(() => {
+      if (before !== shown) before?.hide();
+      session.plot.setHidden(shown !== null);
+      if (!shown) return;
+      shown.update(new Set(EVERYTHING));
+      this.around.summary.find();
+    });
+  }
+
+  /** The device's figures, of what the filter leaves. */
+  private showDevice(): void {
+    const { session, frame } = this;
+    const { device } = session;
+    const figures = deviceFigures(device);
+    if (session.filter !== '') {
+      const { peak_bytes: whole } = session.deviceOf(device.device);
+      figures.unshift(t('Of what matches the filter:'));
+      figures.push(t('without it: peak {0}', bytes(whole)));
+    }
+    frame.status.value = visible(figures.join('  ·  '));
+    session.plot.setLabel(
+      t('{0}: memory over time. {1}. Press ? for the keys.', said(device.name), figures.join(', ')),
+    );
+  }
+
+  // --- what is done ------------------------------------------------------------------------------------------------
+
+  private run(action: Action): void {
+    const { session, dock, pointer, tour, around } = this;
+    if (this.shown?.run?.(action)) return;
+    runAction(action, { session, dock, pointer, tour, filterBox: around.filterBox, help: around.help });
+  }
+
+  private focusPicture(): void {
+    const { shown } = this;
+    if (shown) shown.focus();
+    else this.session.plot.focus();
+  }
+
+  /** What lies at a moment and a height. */
+  private hitAt(moment: number, y: number): Pending<HitAnswer> {
+    const { device, filter, plot } = this.session;
+    return this.api.request('memlens/hit', {
+      device: device.device,
+      moment,
+      y_bytes: y,
+      filter,
+      areas: plot.grouped,
+    });
+  }
+
+  private showComparison(): void {
+    this.session.showPicture('compare');
+    this.session.show('compare');
+  }
+
+  private menu(): readonly MenuEntry[] {
+    const { session } = this;
+    // a comparison is drawn over the own timeline
+    const shown = session.picture.value === 'compare' ? null : this.shown;
+    const share = shareEntries(
+      this.api,
+      () => this.around.summary.text,
+      shown?.title ?? stackedName(session.device),
+    );
+    return timelineMenu(session, this.pointer.boxTool, (action) => this.run(action), share);
+  }
+
+  /** Shows the evidence of a sentence: its moments, its filter, and the pane that has it. */
+  private showEvidence({ pane, of, by, event, allocation }: Evidence): void {
+    const { session } = this;
+    const { cursors, selection } = session;
+    if (of.device !== session.device.device) session.switchDevice(of.device);
+    session.setFilter(of.filter);
+    const { from_moment: from, to_moment: to } = of;
+    if (from !== null && to !== null) cursors.span(from, to, of.kind);
+    else if (from === null || from === session.deviceOf(of.device).peak_moment) cursors.setScope('peak');
+    else cursors.place(from);
+    session.show(pane, { by, event });
+    if (allocation !== null) selection.select(allocation, from, true);
+  }
+}
