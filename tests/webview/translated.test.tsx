@@ -31,7 +31,6 @@ import type { TimelineContext } from '../../webview/src/timeline/context';
 import { Dock } from '../../webview/src/shell/dock';
 import { FileBar } from '../../webview/src/shell/file-bar';
 import { FilterBox } from '../../webview/src/shell/filter-box';
-import { Filtering } from '../../webview/src/shell/filtering';
 import { traceTerms, OBJECT_TERMS } from '../../webview/src/shell/filter-terms';
 import { graphKeys } from '../../webview/src/graph/key-list';
 import { profileKeys } from '../../webview/src/profile/key-list';
@@ -356,8 +355,8 @@ test('annotations along the run', async () => {
 
 test('the filter and its terms, keys, menus, the toolbar and the panel', async () => {
   for (const terms of [traceTerms(['κ']), OBJECT_TERMS]) {
-    const filtering = new Filtering(never);
-    const box = new FilterBox(filtering, terms, { apply: nothing, leave: nothing });
+    const { filtering, ...around } = new BareSession();
+    const box = new FilterBox({ ...around, filtering, setFilter: nothing }, terms, nothing);
     const row = mounted(<box.View />);
     box.offer();
     filtering.write('β');

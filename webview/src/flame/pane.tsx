@@ -43,7 +43,7 @@ interface FlameRoom extends Partial<PaneRoom> {
   readonly onKeyDown?: (event: KeyboardEvent) => void;
 }
 
-interface Arranged extends Pick<FlameSettings, 'form'> {
+interface Shown extends Pick<FlameSettings, 'form'> {
   readonly isDrawn: boolean;
   /** What its boxes have two sides of; null where they have one. */
   readonly sided: Sided | null;
@@ -77,7 +77,7 @@ export class FlamePane implements Pane, FlameParts {
   private readonly body = createRef<HTMLDivElement>();
   private readonly pictures = signal(0);
   /** What of it is shown. */
-  private readonly arranged = signal<Arranged>({ form: 'icicle', isDrawn: true, sided: null });
+  private readonly arranged = signal<Shown>({ form: 'icicle', isDrawn: true, sided: null });
   /** The note in the status bar is about this graph. */
   private hasSaid = false;
   /** The graph that is shown; empty for a table. */

@@ -42,15 +42,12 @@ export interface Around {
 }
 
 export function makeAround(session: Session, of: Of): Around {
-  const { api, info, comparedWith, filtering } = session;
+  const { api, info, comparedWith } = session;
   const summary = new Summary(api, info.warnings, (error) => session.failed(error));
   const help = new Help(of.keys);
   const pickers = signal<readonly Picker[]>([]);
-  const filterBox = new FilterBox(
-    filtering,
-    of.terms,
-    { apply: (text) => session.setFilter(text), leave: of.focusPicture },
-    () => (of.showObjects ? findingTerms((summary.findings.value ?? []).map(({ title }) => title)) : []),
+  const filterBox = new FilterBox(session, of.terms, of.focusPicture, () =>
+    of.showObjects ? findingTerms((summary.findings.value ?? []).map(({ title }) => title)) : [],
   );
   const compare = comparing(api, of.showComparison);
   const Head = headOf(

@@ -9,12 +9,7 @@ import { Icon } from '../widgets/icon';
 import { IconButton } from '../widgets/icon-button';
 import type { Filtering } from './filtering';
 import { offersFor, wordAt, type Offer } from './filter-terms';
-
-export interface FilterEvents {
-  apply(text: string): void;
-  /** The focus is to go back to the picture. */
-  leave(): void;
-}
+import type { Session } from './session';
 
 const APPLY_AFTER_MS = 600;
 
@@ -36,14 +31,19 @@ export class FilterBox {
   readonly applySoon = debounce(APPLY_AFTER_MS, () => this.apply());
 
   constructor(
-    readonly filtering: Filtering,
+    private readonly session: Pick<Session, 'filtering' | 'setFilter'>,
     readonly terms: readonly Offer[],
-    private readonly events: FilterEvents,
+    /** Gives the focus back to the picture. */
+    private readonly leave: () => void,
     /** Terms that come to be known later. */
     private readonly more: () => readonly Offer[] = () => [],
   ) {}
 
   readonly View = (): VNode => <Box box={this} />;
+
+  get filtering(): Filtering {
+    return this.session.filtering;
+  }
 
   /** Writes what holds or is being asked about. */
   write(): void {
@@ -87,7 +87,7 @@ export class FilterBox {
         else if (this.input.current?.value !== '') this.clear();
         else {
           this.close();
-          this.events.leave();
+          this.leave();
         }
         break;
       default:
@@ -133,7 +133,7 @@ export class FilterBox {
     this.applySoon.cancel();
     const text = this.written.value.trim();
     if (text === this.settled) return;
-    this.events.apply(text);
+    this.session.setFilter(text);
   }
 
   private move(by: number): void {

@@ -10,17 +10,11 @@ import { shortName } from '../base/symbols';
 import { visible } from '../base/text';
 import { css, inkOn } from '../canvas/colour';
 import type { LegendMoment } from './legend-moment';
+import type { Plot } from './plot';
 import { swatchPattern } from './render/area-patterns';
 import { areaColours, areaName, OTHER } from './scene/areas';
 import { patternOf, reservedColour } from './scene/paint';
 import type { Palette } from '../canvas/palette';
-
-export interface LegendEvents {
-  /** An area is pointed at; null for none any more. */
-  pointed(key: number | null): void;
-  /** An area is picked, or given up if it was. */
-  picked(key: number | null): void;
-}
 
 /** An area as the legend has it. */
 interface Chip {
@@ -52,12 +46,21 @@ export class AreaLegend {
   private areas: readonly Area[] = [];
 
   constructor(
-    private readonly events: LegendEvents,
+    private readonly plot: Pick<Plot, 'setHint'>,
+    /** An area is picked, or given up if it was. */
+    private readonly picked: (key: number | null) => void,
     /** Whether reserved memory is in the picture as well. */
     private readonly withReserved = false,
   ) {}
 
-  readonly View = (): VNode => <Legend shown={this.shown} figures={this.figures} events={this.events} />;
+  readonly View = (): VNode => (
+    <Legend
+      shown={this.shown}
+      figures={this.figures}
+      pointed={(key) => this.plot.setHint(key === null ? null : { kind: 'area', key })}
+      picked={this.picked}
+    />
+  );
 
   hide(): void {
     this.shown.value = null;
@@ -113,10 +116,17 @@ function peakOf(area: Area | undefined): number {
 interface LegendProps {
   readonly shown: ReadonlySignal<Shown | null>;
   readonly figures: ReadonlySignal<Figures>;
-  readonly events: LegendEvents;
+  /** An area is pointed at; null for none any more. */
+  readonly pointed: (key: number | null) => void;
+  readonly picked: (key: number | null) => void;
 }
 
-function Legend({ shown: { value: shown }, figures: { value: figures }, events }: LegendProps): VNode {
+function Legend({
+  shown: { value: shown },
+  figures: { value: figures },
+  pointed,
+  picked,
+}: LegendProps): VNode {
   const reserved = shown?.reserved ?? null;
   return (
     <div
@@ -124,7 +134,7 @@ function Legend({ shown: { value: shown }, figures: { value: figures }, events }
       role="group"
       aria-label={t('Areas')}
       hidden={!shown}
-      onPointerLeave={() => events.pointed(null)}
+      onPointerLeave={() => pointed(null)}
     >
       <span class="muted area-legend-when">{visible(figures.words)}</span>
       <div class="area-legend-chips">
@@ -141,8 +151,8 @@ function Legend({ shown: { value: shown }, figures: { value: figures }, events }
             title={visible([chip.name, chip.detail].filter((text) => text !== '').join(' · '))}
             aria-pressed={chip.key === shown.picked}
             data-key={chip.key}
-            onPointerEnter={() => events.pointed(chip.key)}
-            onClick={() => events.picked(chip.key === shown.picked ? null : chip.key)}
+            onPointerEnter={() => pointed(chip.key)}
+            onClick={() => picked(chip.key === shown.picked ? null : chip.key)}
           >
             <span class="swatch" style={{ background: chip.background }} />
             <bdi>{shortName(chip.name, 40)}</bdi>

@@ -1,57 +1,48 @@
 // What is asked once for a device: the run in a strip, the largest allocations.
 
-import type { OverviewAnswer } from '../../../extension/shared/protocol.gen';
-import type { Api } from '../api';
 import { Latest } from '../base/latest';
-import type { Names } from '../base/names';
-import type { Axis } from '../base/devices';
+import type { Minimap } from './minimap';
+import type { TimelineSession } from './session';
 
 /** As many of the largest allocations at the peak get their names at once. */
 const NAMED = 200;
 
-export interface DeviceDataEvents {
-  overview(answer: OverviewAnswer | null): void;
-  /** More allocations have names. */
-  named(): void;
-  failed(error: unknown): void;
-  filter(): string;
-}
-
 export class DeviceData {
   private readonly overview = new Latest();
   private readonly live = new Latest();
-  private device = -1;
 
   constructor(
-    private readonly api: Api,
-    private readonly names: Names,
-    private readonly events: DeviceDataEvents,
+    private readonly session: TimelineSession,
+    private readonly minimap: Minimap,
   ) {}
 
   /** Another device or filter: answers about the one before are of no use. */
-  turnTo(device: number): void {
-    this.device = device;
+  turnTo(): void {
+    const { api, names, plot, device, filter } = this.session;
     // Names for the bands that are large enough to carry one.
-    const params = { device, moment: null, offset: 0, limit: NAMED, filter: this.events.filter() };
+    const params = { device: device.device, moment: null, offset: 0, limit: NAMED, filter };
     this.live.ask(
-      this.api.request('memlens/live', params),
+      api.request('memlens/live', params),
       ({ rows }) => {
-        this.names.learn(rows);
-        this.events.named();
+        names.learn(rows);
+        plot.renamed();
       },
       this.failed,
     );
   }
 
-  fetchOverview(axis: Axis, columns: number): void {
-    this.events.overview(null);
-    const params = { device: this.device, axis, columns, filter: this.events.filter() };
+  fetchOverview(): void {
+    const { minimap } = this;
+    const { api, device, axis, filter } = this.session;
+    minimap.setOverview(null);
+    if (device.events === 0) return;
+    const params = { device: device.device, axis, columns: minimap.columns, filter };
     this.overview.ask(
-      this.api.request('memlens/overview', params),
-      (answer) => this.events.overview(answer),
+      api.request('memlens/overview', params),
+      (answer) => minimap.setOverview(answer),
       this.failed,
     );
   }
 
-  private readonly failed = (error: unknown): void => this.events.failed(error);
+  private readonly failed = (error: unknown): void => this.session.failed(error);
 }

@@ -1,62 +1,61 @@
 // What the pointer does to the picture and the selection.
 
 import type { AllocationSummary } from '../../../extension/shared/protocol.gen';
+import type { Cursors } from './cursors';
+import type { Hover } from './hover';
 import type { PointerActions } from './input/pointer';
 import type { Plot } from './plot';
 import { fitBox, zoomAt, type Camera, type Extent, type PlotSize } from '../canvas/camera';
 import type { Selection } from './selection';
 
-/** The part of the view that gestures need. */
-export interface Gestured {
+/** A picture of allocations, and what the pointer changes. */
+interface Picture {
   readonly plot: Plot;
   readonly selection: Pick<Selection, 'select' | 'selectAt' | 'clear' | 'zoomTo'>;
-  hoverAt(at: { x: number; y: number } | null): void;
-  /** A moment was clicked; with Shift, the other end of a span. */
-  picked(moment: number): void;
-  extended(moment: number): void;
-  spanned(from: number, to: number): void;
+  readonly cursors: Pick<Cursors, 'place' | 'extendTo' | 'span'>;
+  readonly hover: Pick<Hover, 'move'>;
   openLabel(allocation: AllocationSummary): void;
   /** The box tool has drawn its box. */
-  boxUsed(): void;
+  boxUsed?(): void;
 }
 
 /** A box thinner than this zooms the other axis only. */
 const THIN_BOX = 8;
 
-export function gestures(view: Gestured): PointerActions {
-  const { plot } = view;
-  const moves = movements(plot, (from, to) => view.spanned(from, to));
+export function gestures(picture: Picture): PointerActions {
+  const { plot, selection, cursors, hover } = picture;
+  const moves = movements(plot, (from, to) => cursors.span(from, to));
   return {
-    hover: (at) => view.hoverAt(at),
+    hover: (at) => hover.move(at),
     click: (at, { open, extend }) => {
       const hit = plot.hit(at.x, at.y);
       const g = plot.geometry;
       if (!hit || !g) return;
       const moment = g.moment[hit.column] ?? 0;
-      const then = open ? (allocation: AllocationSummary): void => view.openLabel(allocation) : null;
+      const then = open ? (allocation: AllocationSummary): void => picture.openLabel(allocation) : null;
       if (extend) {
-        view.extended(moment);
+        cursors.extendTo(moment);
         return;
       }
-      view.picked(moment);
-      if (hit.band !== null) view.selection.select(g.allocation[hit.band] ?? 0, moment, false, then);
-      else if (hit.merged > 0) view.selection.selectAt(moment, hit.yBytes, then);
-      else view.selection.clear();
+      cursors.place(moment);
+      if (hit.band !== null) selection.select(g.allocation[hit.band] ?? 0, moment, false, then);
+      else if (hit.merged > 0) selection.selectAt(moment, hit.yBytes, then);
+      else selection.clear();
     },
     doubleClick: () => {
       // The first click of the two selected it; a panel that it opened may have moved the picture since.
-      view.selection.zoomTo();
+      selection.zoomTo();
     },
     ...moves,
     boxDone: (from, to) => {
       moves.boxDone(from, to);
-      view.boxUsed();
+      picture.boxUsed?.();
     },
   };
 }
 
 /** A picture of a part of the run, in which one can move about. */
-export interface Movable {
+export interface LookedAt {
   readonly camera: Camera;
   readonly bounds: Extent;
   readonly plotSize: PlotSize;
@@ -72,7 +71,7 @@ export interface Movable {
 
 /** What moves the picture, whatever it shows; `spanned` gets the moments that were marked. */
 export function movements(
-  plot: Movable,
+  plot: LookedAt,
   spanned: (from: number, to: number) => void,
 ): Pick<PointerActions, 'drag' | 'wheel' | 'pinch' | 'box' | 'span' | 'boxDone'> {
   return {

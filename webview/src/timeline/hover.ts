@@ -1,17 +1,14 @@
 // What the pointer is over: at once from the picture that is here, then with what the server knows of it.
 
-import type { AllocationSummary, DeviceInfo } from '../../../extension/shared/protocol.gen';
+import type { AllocationSummary } from '../../../extension/shared/protocol.gen';
 import type { Geometry } from '../../../extension/shared/geometry';
-import type { Api } from '../api';
 import type { Pending } from '../base/request';
 import type { Point } from './input/pointer';
 import type { Plot } from './plot';
 import type { Hit } from './scene/hit';
-import type { Names } from '../base/names';
 import { areaColours, areaName } from './scene/areas';
 import { bandColour } from './scene/paint';
-import type { Palette } from '../canvas/palette';
-import type { Axis } from '../base/devices';
+import type { TimelineContext } from './context';
 import { debounce } from '../widgets/dom';
 import { time } from '../base/format';
 import { count, said, t } from '../base/l10n';
@@ -19,19 +16,15 @@ import { Latest } from '../base/latest';
 import type { HoverCard } from '../widgets/hover-card';
 import type { TooltipModel } from './tooltip';
 
-export interface HoverContext {
-  readonly api: Api;
+/** A picture over which the pointer is. */
+interface Hovered {
+  readonly view: Pick<TimelineContext, 'api' | 'names' | 'device' | 'axis' | 'palette' | 'info'>;
   readonly plot: Plot;
-  readonly names: Names;
   readonly tooltip: HoverCard<TooltipModel>;
-  device(): DeviceInfo;
-  axis(): Axis;
-  palette(): Palette;
-  categories: readonly string[];
   /** What lies where the picture merges allocations. */
   askThere(moment: number, y: number): Pending<{ allocation: AllocationSummary | null }>;
   /** Another column of the picture is under the pointer, or none. */
-  columnShown?(): void;
+  columnShown(): void;
   /** What else is said of a height of the picture; `taken` when an allocation lies there. */
   placeOf?(y: number, taken: boolean): readonly string[];
 }
@@ -51,11 +44,11 @@ export class Hover {
   });
   private readonly askSoon = debounce(ASK_AFTER_MS, () => this.ask());
 
-  constructor(private readonly context: HoverContext) {}
+  constructor(private readonly over: Hovered) {}
 
   move(at: Point | null): void {
     this.at = at;
-    this.context.plot.setCursor(at);
+    this.over.plot.setCursor(at);
     this.latest.cancel();
     this.refresh();
     if (at) this.askSoon();
@@ -72,9 +65,9 @@ export class Hover {
 
   /** Another picture came, or more is known. */
   refresh(): void {
-    const { plot, tooltip } = this.context;
+    const { plot, tooltip } = this.over;
     const found = this.find();
-    this.context.columnShown?.();
+    this.over.columnShown();
     if (!found || !this.at) {
       tooltip.hide();
       return;
@@ -84,7 +77,7 @@ export class Hover {
 
   /** The picture moves: what is under the pointer changes too fast to be read, and is shown when it rests. */
   moving(): void {
-    this.context.tooltip.hide();
+    this.over.tooltip.hide();
     this.refreshSoon();
   }
 
@@ -95,13 +88,13 @@ export class Hover {
   }
 
   private find(): { g: Geometry; hit: Hit } | null {
-    const g = this.context.plot.geometry;
-    const hit = this.at && this.context.plot.hit(this.at.x, this.at.y);
+    const g = this.over.plot.geometry;
+    const hit = this.at && this.over.plot.hit(this.at.x, this.at.y);
     return g && hit ? { g, hit } : null;
   }
 
   private model(g: Geometry, hit: Hit): TooltipModel {
-    const { names, categories } = this.context;
+    const { names, info } = this.over.view;
     const { band, merged, column } = hit;
     const moment = g.moment[column] ?? 0;
     return {
@@ -110,8 +103,8 @@ export class Hover {
           ? null
           : {
               sizeBytes: g.size[band] ?? 0,
-              category: categories[g.category[band] ?? 255] ?? null,
-              colour: bandColour(g, band, this.context.palette()),
+              category: info.categories[g.category[band] ?? 255] ?? null,
+              colour: bandColour(g, band, this.over.view.palette),
               details: names.allocation(g.allocation[band] ?? -1) ?? null,
             },
       merged:
@@ -123,10 +116,10 @@ export class Hover {
               there: this.there.get(this.key(g, hit)) ?? null,
             },
       area: this.area(g, hit),
-      place: this.context.placeOf?.(hit.yBytes, band !== null || merged > 0) ?? [],
+      place: this.over.placeOf?.(hit.yBytes, band !== null || merged > 0) ?? [],
       column: {
         at: this.momentText(moment),
-        traced: this.context.device().events > 0,
+        traced: this.over.view.device.events > 0,
         totalBytes: g.total[column] ?? 0,
         live: g.live[column] ?? 0,
         passed: g.passed[column] ?? 0,
@@ -143,7 +136,7 @@ export class Hover {
     return {
       name: areaName(known, grouped.by.by),
       detail: said(known.detail),
-      colour: areaColours(grouped, this.context.palette())[area] ?? this.context.palette().none,
+      colour: areaColours(grouped, this.over.view.palette)[area] ?? this.over.view.palette.none,
       bytes: grouped.bytes[at] ?? 0,
       count: grouped.counts[at] ?? 0,
     };
@@ -151,17 +144,17 @@ export class Hover {
 
   /** The column shows one real moment; its time is known to about a pixel from the axis. */
   private momentText(moment: number): string {
-    if (this.context.device().events === 0) return t('when the snapshot was taken');
+    if (this.over.view.device.events === 0) return t('when the snapshot was taken');
     const event = t('event {0}', count(moment));
-    if (this.context.axis() === 'event' || !this.at) return event;
-    return `${time(this.context.plot.dataAt(this.at.x, 0).x)} · ${event}`;
+    if (this.over.view.axis === 'event' || !this.at) return event;
+    return `${time(this.over.plot.dataAt(this.at.x, 0).x)} · ${event}`;
   }
 
   private ask(): void {
     const found = this.find();
     if (!found) return;
     const { g, hit } = found;
-    const { api, names } = this.context;
+    const { api, names } = this.over.view;
     if (hit.band !== null) {
       // The picture knows which allocation it is, so the answer is exact, and a click has its stack already.
       const allocation = g.allocation[hit.band] ?? 0;
@@ -173,7 +166,7 @@ export class Hover {
     } else if (hit.merged > 0) {
       const key = this.key(g, hit);
       if (this.there.has(key)) return;
-      this.await(this.context.askThere(g.moment[hit.column] ?? 0, hit.yBytes), (answer) => {
+      this.await(this.over.askThere(g.moment[hit.column] ?? 0, hit.yBytes), (answer) => {
         if (this.there.size > CACHED) this.there.clear();
         this.there.set(key, answer.allocation);
         if (answer.allocation) names.learn([answer.allocation]);

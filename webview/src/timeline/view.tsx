@@ -91,30 +91,17 @@ export class SnapshotView {
     this.around = this.makeAround();
     this.minimap = new Minimap((camera, glide) => plot.moveTo(camera, glide));
     this.panel = this.makePanel();
-    this.data = new DeviceData(api, session.names, {
-      overview: (answer) => this.minimap.setOverview(answer),
-      named: () => plot.renamed(),
-      failed: (error) => session.failed(error),
-      filter: () => session.filter,
-    });
+    this.data = new DeviceData(session, this.minimap);
     this.backdrop = new BackdropData(api, (known) => {
       plot.setBackdrop(known);
       this.minimap.setWhole(known.whole);
     });
     this.tour = new BookmarkTour(session);
-    this.legend = new AreaLegend({
-      pointed: (key) => plot.setHint(key === null ? null : { kind: 'area', key }),
-      picked: (key) => selection.lightArea(key),
-    });
+    this.legend = new AreaLegend(plot, (key) => selection.lightArea(key));
     this.hover = new Hover({
-      api,
+      view: session,
       plot,
-      names: session.names,
       tooltip,
-      device: () => session.device,
-      axis: () => session.axis,
-      palette: () => session.palette,
-      categories: info.categories,
       askThere: (moment, y) => this.hitAt(moment, y),
       columnShown: () => showFigures(this.legend, this.hover, session),
     });
@@ -123,10 +110,8 @@ export class SnapshotView {
       gestures({
         plot,
         selection,
-        hoverAt: (at) => this.hover.move(at),
-        picked: (moment) => cursors.place(moment),
-        extended: (moment) => cursors.extendTo(moment),
-        spanned: (from, to) => cursors.span(from, to),
+        cursors,
+        hover: this.hover,
         openLabel: (allocation) => session.openLabel(allocation),
         boxUsed: () => {
           if (this.pointer.boxTool) this.pointer.toggleBoxTool();
@@ -385,12 +370,11 @@ export class SnapshotView {
 
   private update(changes: ReadonlySet<Change>): void {
     const { session, data, around, hover } = this;
-    const { device, axis } = session;
-    if (changes.has('device')) around.summary.turnTo(device.device);
+    if (changes.has('device')) around.summary.turnTo(session.device.device);
     if (changes.has('device') || changes.has('axis') || changes.has('filter')) {
       hover.reset();
-      if (changes.has('device') || changes.has('filter')) data.turnTo(device.device);
-      if (device.events > 0) data.fetchOverview(axis, this.minimap.columns);
+      if (changes.has('device') || changes.has('filter')) data.turnTo();
+      data.fetchOverview();
     }
     if (changes.has('device') && this.shown) around.summary.find();
     if (changes.has('selection')) hover.refresh();

@@ -17,7 +17,7 @@ import type { Action } from '../../shell/keys';
 import { Chart } from '../../widgets/chart';
 import { HoverCard } from '../../widgets/hover-card';
 import { Island } from '../../widgets/island';
-import { movements, type Movable } from '../gestures';
+import { movements, type LookedAt } from '../gestures';
 import { PointerInput, type Point } from '../input/pointer';
 import { Card, Controls, Problem, type ProblemProps } from './compare-controls';
 import { drawCompare, GUTTERS, type CompareLook } from './compare-draw';
@@ -44,7 +44,7 @@ interface Words {
   readonly steps: { readonly text: string; readonly inferred: boolean } | null;
 }
 
-class ComparePicture implements Picture, Movable {
+class ComparePicture implements Picture, LookedAt {
   readonly id = 'compare';
   readonly title = t('Compare');
   readonly pixelRatio = 1;

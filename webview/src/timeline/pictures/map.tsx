@@ -123,25 +123,14 @@ class MemoryMap {
       },
     );
     this.hover = new Hover({
-      api: context.api,
+      view: context,
       plot: this.plot,
-      names: context.names,
       tooltip: this.tooltip,
-      device: () => context.device,
-      axis: () => context.axis,
-      palette: () => context.palette,
-      categories: context.info.categories,
       askThere: (moment, y) => this.askThere(moment, y),
       placeOf: (y, taken) => (this.lanes ? laneWords(this.lanes, y, taken) : []),
       columnShown: () => this.showFigures(),
     });
-    this.legend = new AreaLegend(
-      {
-        pointed: (key) => this.plot.setHint(key === null ? null : { kind: 'area', key }),
-        picked: (key) => context.lightArea(key),
-      },
-      true,
-    );
+    this.legend = new AreaLegend(this.plot, (key) => context.lightArea(key), true);
     new PointerInput(
       this.plot.surface,
       gestures({
@@ -155,12 +144,9 @@ class MemoryMap {
           },
           zoomTo: () => this.zoomToSelection(),
         },
-        hoverAt: (at) => this.hover.move(at),
-        picked: (moment) => context.cursors.place(moment),
-        extended: (moment) => context.cursors.extendTo(moment),
-        spanned: (from, to) => context.cursors.span(from, to),
+        cursors: context.cursors,
+        hover: this.hover,
         openLabel: (allocation) => this.openLabel(allocation),
-        boxUsed: () => undefined,
       }),
     );
     exposeMap(this.plot);

@@ -6,7 +6,7 @@ import type { GapAnswer } from '../../../../extension/shared/protocol.gen';
 import type { TimelineContext } from '../context';
 import { momentName, momentX } from '../cursors';
 import { gapSentence } from '../gap';
-import { movements, type Movable } from '../gestures';
+import { movements, type LookedAt } from '../gestures';
 import type { Action } from '../../shell/keys';
 import { PointerInput } from '../input/pointer';
 import { drawOverlay } from '../render/overlay';
@@ -50,7 +50,7 @@ interface Words {
   readonly facts: FactsProps | null;
 }
 
-class ReservedPicture implements Picture, Movable {
+class ReservedPicture implements Picture, LookedAt {
   readonly id = 'reserved';
   readonly title = t('Reserved');
   readonly followsHeight = true;
