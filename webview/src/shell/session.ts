@@ -33,6 +33,7 @@ export abstract class Session<S extends ViewState = ViewState> {
   readonly attribution: KeptAttribution;
   readonly notes = new Notes();
   private readonly stop = new AbortController();
+  private readonly endings: (() => void)[] = [];
   private readonly saveSoon: Saver = saver(() => this.save(), this.stop.signal);
 
   abstract readonly info: SnapshotInfo;
@@ -74,12 +75,13 @@ export abstract class Session<S extends ViewState = ViewState> {
 
   /** Ends something when the view is left. */
   whileShown(end: () => void): void {
-    this.left.addEventListener('abort', end);
+    this.endings.push(end);
   }
 
   dispose(): void {
     this.saveSoon.flush();
     this.stop.abort();
+    for (const end of this.endings) end();
   }
 
   save(): void {
