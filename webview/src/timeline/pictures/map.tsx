@@ -180,7 +180,7 @@ class MemoryMap {
     } else if (changes.has('filter')) this.show();
     if (changes.has('camera')) this.follow();
     if (changes.has('selection')) this.showSelection();
-    if (changes.has('cursors')) {
+    if (changes.has('cursors') || changes.has('flags')) {
       this.showMarks();
       this.showFigures();
     }
