@@ -21,3 +21,13 @@ export function follow<K extends string>(
       });
   });
 }
+
+/** Uses what is read, and again whenever that may be another; what the use itself reads isn't followed. */
+export function using<T>(read: () => T, use: (value: T) => void): () => void {
+  return effect(() => {
+    const value = read();
+    untracked(() => {
+      use(value);
+    });
+  });
+}

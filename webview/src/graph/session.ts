@@ -71,6 +71,7 @@ export class GraphSession extends Session<HeapState> implements GraphContext {
     selection: () => JSON.stringify(this.state.selection),
     order: () => JSON.stringify([this.state.order, this.state.reverse, this.state.by]),
     images: () => this.state.images,
+    paths: () => JSON.stringify([this.state.through, this.state.without]),
     tree: () => this.state.tree,
     compare: () => this.compare.now.value,
     set: () => this.stacks && this.stackSet.value,

@@ -37,6 +37,8 @@ export type Change =
   | 'images'
   /** What a heap dump's boxes and table are a tree of. */
   | 'tree'
+  /** Which references paths follow besides strong ones, and which they leave out. */
+  | 'paths'
   /** The flame graph is to be shown as it was somewhere before. */
   | 'flame';
 
@@ -56,6 +58,7 @@ export const EVERYTHING: readonly Change[] = [
   'order',
   'images',
   'tree',
+  'paths',
 ];
 
 /** What panes know of any view, and what they may do to it. */

@@ -1,6 +1,6 @@
 // Where the view's parts stand, the sizes that the user gave them, and the line of what is said below them.
 
-import { effect, signal } from '@preact/signals';
+import { effect, signal, untracked } from '@preact/signals';
 import { createRef, render, type ComponentType, type VNode } from 'preact';
 import { t } from '../base/l10n';
 import { Splitter } from '../widgets/splitter';
@@ -56,6 +56,8 @@ export class ViewFrame {
   readonly busy = signal(false);
   private readonly root = createRef<HTMLDivElement>();
   private readonly columns = createRef<HTMLDivElement>();
+  /** What is drawn. */
+  private shown: Layout | null = null;
 
   constructor(
     private readonly host: HTMLElement,
@@ -67,23 +69,31 @@ export class ViewFrame {
       const { current } = this.columns;
       return current !== null && getComputedStyle(current).flexDirection === 'column';
     };
-    // at once: what is in them goes by the room that they have
-    session.whileShown(effect(() => this.draw(session.pane.value !== null, session.layout.value)));
+    session.whileShown(effect(() => this.follow(session.pane.value !== null, session.layout.value)));
     session.whileShown(() => {
       render(null, host);
     });
   }
 
-  /** A size that the user gives a part, as far as the others have room. */
-  private resize(size: Partial<Pick<Layout, 'panelWidth' | 'dockHeight'>>): void {
+  /** Arranges the parts at once, as what is in them goes by the room that they have. Each leaves room for the others. */
+  private follow(dockOpen: boolean, layout: Layout): void {
+    const isOther = this.shown !== null && layout !== this.shown;
+    untracked(() => {
+      if (isOther) this.session.arrange(this.fitted(layout));
+      this.shown = this.session.layout.value;
+      this.draw(dockOpen, this.shown);
+    });
+  }
+
+  private fitted(layout: Layout): Layout {
     const { clientWidth = 0, clientHeight = 0 } = this.root.current ?? {};
-    const next = { ...this.session.layout.value, ...size };
     const panelMost = Math.max(clientWidth - LEAST_PLOT, LEAST_PANEL);
     const dockMost = Math.max(clientHeight - LEAST_PLOT - 140, LEAST_DOCK);
-    this.session.arrange({
-      panelWidth: Math.round(Math.min(Math.max(next.panelWidth, LEAST_PANEL), panelMost)),
-      dockHeight: Math.round(Math.min(Math.max(next.dockHeight, LEAST_DOCK), dockMost)),
-    });
+    return {
+      ...layout,
+      panelWidth: Math.round(Math.min(Math.max(layout.panelWidth, LEAST_PANEL), panelMost)),
+      dockHeight: Math.round(Math.min(Math.max(layout.dockHeight, LEAST_DOCK), dockMost)),
+    };
   }
 
   private draw(dockOpen: boolean, { panelOpen, panelWidth, dockHeight, dockTall }: Layout): void {
@@ -102,7 +112,7 @@ export class ViewFrame {
               direction="horizontal"
               hidden={!dockOpen || tall}
               size={dockHeight}
-              resize={(height) => this.resize({ dockHeight: height })}
+              resize={(height) => this.session.arrange({ dockHeight: height })}
             />
             <dock.View hidden={!dockOpen} tall={tall} height={dockHeight} />
           </div>
@@ -113,7 +123,7 @@ export class ViewFrame {
                 direction="vertical"
                 hidden={!panelOpen}
                 size={panelWidth}
-                resize={(width) => this.resize({ panelWidth: width })}
+                resize={(width) => this.session.arrange({ panelWidth: width })}
               />
               <Panel hidden={!panelOpen} style={{ '--panel-width': `${panelWidth}px` }} />
             </>

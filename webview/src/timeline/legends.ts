@@ -1,6 +1,7 @@
 // The legends of the timeline: its areas with their figures at one moment, and the names of categories.
 
-import { computed, effect, type ReadonlySignal } from '@preact/signals';
+import { computed, type ReadonlySignal } from '@preact/signals';
+import { using } from '../base/follow';
 import type { AreaLegend } from './area-legend';
 import type { Hover } from './hover';
 import { legendMoment } from './legend-moment';
@@ -10,12 +11,18 @@ import type { LegendProps } from '../widgets/legend';
 /** Shows the areas of the picture that is shown, and which of them is lit up. */
 export function followAreas(legend: AreaLegend, session: TimelineSession): void {
   session.whileShown(
-    effect(() => {
-      const { geometry, picture, palette, highlight: lit } = session;
-      if (picture.value === 'stacked')
-        legend.show(geometry.value, palette, lit.kind === 'area' ? lit.key : null);
-      else legend.hide();
-    }),
+    using(
+      () => ({
+        isShown: session.picture.value === 'stacked',
+        geometry: session.geometry.value,
+        palette: session.palette,
+        lit: session.highlight,
+      }),
+      ({ isShown, geometry, palette, lit }) => {
+        if (isShown) legend.show(geometry, palette, lit.kind === 'area' ? lit.key : null);
+        else legend.hide();
+      },
+    ),
   );
 }
 

@@ -1,10 +1,10 @@
 // A trace's view: its parts, and what each of them follows.
 
-import { effect, untracked } from '@preact/signals';
 import type { Geometry } from '../../../extension/shared/geometry';
 import type { ViewCommand, ViewState } from '../../../extension/shared/messages';
 import type { Evidence, HitAnswer, TimelineInfo } from '../../../extension/shared/protocol.gen';
 import type { Api, HostMessage } from '../api';
+import { using } from '../base/follow';
 import { hasHistory } from '../base/devices';
 import { bytes, deviceFigures } from '../base/format';
 import { said, t } from '../base/l10n';
@@ -305,54 +305,86 @@ export class SnapshotView {
   private followAll(): void {
     const { session, root, around, frame, minimap, hover } = this;
     const { plot, areas, attribution } = session;
-    const following = (run: () => void): void => session.whileShown(effect(run));
-    following(() => {
-      root.dataset['state'] =
-        session.picture.value !== 'stacked' || session.isDrawn.value ? 'ready' : 'loading';
-    });
-    following(() => {
-      void session.rendererShown.value;
-      root.dataset['renderer'] = plot.rendererKind;
-    });
-    following(() => {
-      frame.busy.value = session.busy.value;
-    });
-    following(() => plot.setPalette(session.palette));
-    following(() => {
-      const { kind } = areas;
-      session.isDrawn.value = false;
-      plot.setGrouping(kind && { by: kind, attribution: attribution.value });
-      if (plot.highlighted.kind === 'area') session.selection.clear();
-    });
-    following(() => this.showPicture());
-    following(() => {
-      const all = [picturePicker(session, this.pictures), devicePicker(session)];
-      around.pickers.value = all.filter(({ options }) => options.length > 1);
-    });
-    following(() => {
-      // Without a history there is no run to give an overview of.
-      minimap.hidden.value = !hasHistory(session.device);
-      this.showDevice();
-    });
-    following(() => plot.setMarks(session.cursors.marks(session.axis, plot.bounds.x0)));
-    following(() => {
-      const flags = session.flags.of(session.device.device, session.axis);
-      plot.setFlags(flags);
-      minimap.setFlags(flags);
-    });
-    following(() => {
-      minimap.setCamera(session.seen.value, plot.bounds);
-      hover.moving();
-    });
-    following(() => {
-      const geometry = session.geometry.value;
-      if (geometry) untracked(() => this.drawn(geometry));
-    });
+    const following = <T,>(read: () => T, use: (value: T) => void): void =>
+      session.whileShown(using(read, use));
+    following(
+      () => session.picture.value !== 'stacked' || session.isDrawn.value,
+      (isReady) => {
+        root.dataset['state'] = isReady ? 'ready' : 'loading';
+      },
+    );
+    following(
+      () => session.rendererShown.value,
+      () => {
+        root.dataset['renderer'] = plot.rendererKind;
+      },
+    );
+    following(
+      () => session.busy.value,
+      (busy) => {
+        frame.busy.value = busy;
+      },
+    );
+    following(
+      () => session.palette,
+      (palette) => plot.setPalette(palette),
+    );
+    following(
+      () => areas.kind && { by: areas.kind, attribution: attribution.value },
+      (grouping) => {
+        session.isDrawn.value = false;
+        plot.setGrouping(grouping);
+        if (plot.highlighted.kind === 'area') session.selection.clear();
+      },
+    );
+    following(
+      () => this.shown,
+      (shown) => this.showPicture(shown),
+    );
+    following(
+      () => [picturePicker(session, this.pictures), devicePicker(session)],
+      (all) => {
+        around.pickers.value = all.filter(({ options }) => options.length > 1);
+      },
+    );
+    following(
+      () => [session.device, session.filter] as const,
+      () => this.showDevice(),
+    );
+    following(
+      () => [session.device, session.cursors.marks(session.axis, plot.bounds.x0)] as const,
+      ([, marks]) => plot.setMarks(marks),
+    );
+    following(
+      () => session.flags.of(session.device.device, session.axis),
+      (flags) => {
+        plot.setFlags(flags);
+        minimap.setFlags(flags);
+      },
+    );
+    following(
+      () => session.seen.value,
+      (camera) => {
+        minimap.setCamera(camera, plot.bounds);
+        hover.moving();
+      },
+    );
+    following(
+      () => session.geometry.value,
+      (geometry) => {
+        if (geometry) this.drawn(geometry);
+      },
+    );
     followAreas(this.legend, session);
-    following(() => {
-      void [session.seen.value, session.picture.value, session.selection.shown.value];
-      showFigures(this.legend, hover, session);
-    });
+    following(
+      () =>
+        [session.geometry, session.picture, session.seen, session.selection.shown].map(({ value }) => value),
+      () => showFigures(this.legend, hover, session),
+    );
+    following(
+      () => [session.device, session.axis, session.cursors.now],
+      () => showFigures(this.legend, hover, session),
+    );
     feedPanel(this.panel, session);
   }
 
@@ -384,16 +416,14 @@ export class SnapshotView {
   }
 
   /** Another picture is shown. */
-  private showPicture(): void {
-    const { shown, lastPicture: before, session } = this;
+  private showPicture(shown: Picture | null): void {
+    const { lastPicture: before, session } = this;
     this.lastPicture = shown;
-    untracked(() => {
-      if (before !== shown) before?.hide();
-      session.plot.setHidden(shown !== null);
-      if (!shown) return;
-      shown.update(new Set(EVERYTHING));
-      this.around.summary.find();
-    });
+    if (before !== shown) before?.hide();
+    session.plot.setHidden(shown !== null);
+    if (!shown) return;
+    shown.update(new Set(EVERYTHING));
+    this.around.summary.find();
   }
 
   /** The device's figures, of what the filter leaves. */
@@ -401,6 +431,8 @@ export class SnapshotView {
     const { session, frame } = this;
     const { device } = session;
     const figures = deviceFigures(device);
+    // Without a history there is no run to give an overview of.
+    this.minimap.hidden.value = !hasHistory(device);
     if (session.filter !== '') {
       const { peak_bytes: whole } = session.deviceOf(device.device);
       figures.unshift(t('Of what matches the filter:'));
