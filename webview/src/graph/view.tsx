@@ -2,7 +2,7 @@
 
 import { effect } from '@preact/signals';
 import type { VNode } from 'preact';
-import type { ViewCommand, ViewState } from '../../../extension/shared/messages';
+import { VIEW_COMMANDS, type ViewCommand, type ViewState } from '../../../extension/shared/messages';
 import type { Evidence, GraphInfo, HeapFormat } from '../../../extension/shared/protocol.gen';
 import type { Api, HostMessage } from '../api';
 import { t } from '../base/l10n';
@@ -289,14 +289,8 @@ export class GraphView {
       case 'explain':
         if (selection && canExplain(selection)) session.explain(selection);
         return;
-      case 'addBookmark':
-        session.bookmark(selection);
-        return;
       case 'toggleDetails':
         session.arrange({ panelOpen: !session.layout.value.panelOpen });
-        return;
-      case 'togglePane':
-        dock.toggle();
         return;
       case 'filter':
         this.around.filterBox.focus();
@@ -304,8 +298,11 @@ export class GraphView {
       case 'help':
         this.around.help.toggle();
         return;
-      default:
-        dock.showPane(Number(action.slice('pane'.length)) - 1);
+      default: {
+        const command = VIEW_COMMANDS.find((each) => each === action);
+        if (command) this.run(command);
+        else dock.showPane(Number(action.slice('pane'.length)) - 1);
+      }
     }
   }
 }
