@@ -171,7 +171,7 @@ export class TimelineSession extends Session<TimelineState> implements TimelineC
     compare: () => this.compare.now.value,
     attribution: () => this.attribution.value,
     flags: () => this.lastFlags.value,
-    whatIf: () => this.whatIf.leftOut,
+    whatIf: () => this.whatIf.changes,
     flame: () => this.flame.restored.value,
   };
 
