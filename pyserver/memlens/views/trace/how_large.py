@@ -34,7 +34,7 @@ GROWTHS: tuple[Growth, ...] = ("constant", "linear", "quadratic", "otherwise")
 _INNERMOST = 3
 _CLOSE = 0.01
 _LEAST_RATIO = 1.1
-"""Between the sizes: below, growth can't be told from chance."""
+"""Between the sizes: below, growth can't be distinguished from chance."""
 _MOST_UNCERTAIN = 0.1
 _MOST_LINES = 20
 _MOST_TIMES = 64
@@ -159,14 +159,14 @@ class _Runs:
         self.rows, self.growth = _rows(device), growth
 
     def bytes_of(self, size: int, otherwise: int) -> I64:
-        """Each row's bytes for a size; ``otherwise`` is the power with which those grow that can't be told."""
+        """Each row's bytes for a size; ``otherwise`` is the power with which those grow whose growth isn't known."""
         powers = np.array([0, 1, 2, otherwise])[self.growth]
         found: F64 = self.sizes.copy()
         found[self.rows] *= (size / self.size) ** powers
         return np.maximum(np.rint(found), np.minimum(self.sizes, 1)).astype(np.int64)
 
     def allocated(self, size: int) -> int:
-        """The bytes at the peak, where what can't be told is constant."""
+        """The bytes at the peak, where what isn't known is constant."""
         return int(self.trace.resized(self.bytes_of(size, 0)).live.max())
 
     def row(self, size: int, *, recorded: bool) -> SizeRow:

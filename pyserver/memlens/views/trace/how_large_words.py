@@ -19,7 +19,7 @@ def sizes_said(found: HowLarge, small: int) -> Iterator[Text]:
     shares = found.shares
     yield phrase(
         "Of what is allocated {constant} is constant, {linear} grows in proportion to the size, {quadratic} with its "
-        "square, and of {otherwise} that can't be told.",
+        "square, and of {otherwise} that isn't known.",
         **{name: f"{share:.0%}" for name, share in shares.items()},
     )
     yield phrase(

@@ -174,7 +174,7 @@ class Replayed(Protocol):
     candidates: Sequence[str]
     """Settings that are tried if nothing is asked for."""
     combinations: Sequence[str]
-    """Several of them at once: the best is told of where it is better than each alone."""
+    """Several of them at once: the best is reported where it is better than each alone."""
     reserved_before_bytes: int
     """What was reserved before the first event."""
 

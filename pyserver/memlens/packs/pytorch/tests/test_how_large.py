@@ -127,7 +127,7 @@ def test_it_is_said_in_sentences(beside: Callable[..., HowLarge]) -> None:
     first, *others = (str(each) for each in sizes_said(found, 4))
     assert first == (
         "Of what is allocated 31% is constant, 31% grows in proportion to the size, 38% with its square, "
-        "and of 0% that can't be told."
+        "and of 0% that isn't known."
     )
     assert others == [
         "Worked out from the larger trace, the smaller one has a peak of 66 MiB; it had 66 MiB.",

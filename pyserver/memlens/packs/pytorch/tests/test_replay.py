@@ -261,7 +261,7 @@ def test_a_combination_is_told_of_where_it_is_better_than_its_parts(
         ("max_split_size_mb:128,roundup_power2_divisions:8", 36 + 208 + 40 + 30),
     ]
     assert "With max_split_size_mb:128,roundup" in str(conclusion(found))
-    # where none is better than its parts, none is told of
+    # where none is better than its parts, none is reported
     for seed in range(3):
         rows = what_if(made(served(program(seed, 300)).snapshot())).rows
         assert not any("," in row.settings for row in rows)
