@@ -1,9 +1,11 @@
 // What the page must not do, whatever names a snapshot contains: run foreign scripts, or access the network. And
 // names must be shown as text, in the page and in VS Code's own hovers; tests/views/hostile.test.ts looks at every pane.
 import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import path from 'node:path';
-import { openVSCode } from './harness.mjs';
+import { venvProgram } from '../../scripts/lib/paths.mjs';
+import { ROOT, openVSCode } from './harness.mjs';
 import { HOSTILE, HOSTILE_FILE as SOURCE, LINK, MARKUP, named, namedProfile } from './snapshots.mjs';
 import { networkSockets } from './sockets.mjs';
 import { test } from './test.mjs';
@@ -14,6 +16,8 @@ test.describe.configure({ mode: 'serial' });
 const FILE = 'hostile <evil-tag> [quit](x).pickle';
 const PROFILE = 'hostile <evil-tag> [quit](x).pprof';
 const LINKED = 'linked.pprof';
+const JAVA = "java [quit](command:workbench.action.quit 'quit') $(alert) {project} %s.hprof";
+const DEFINED = 'defined.heapsnapshot';
 /** What VS Code shows as a link in its own windows. */
 const LINKED_SOURCE = '[/srv/app/main.go](command:workbench.action.closeActiveEditor "Open main.go")';
 
@@ -39,6 +43,7 @@ test.beforeAll(async () => {
       writeFileSync(path.join(folder, FILE), named(HOSTILE, SOURCE));
       writeFileSync(path.join(folder, PROFILE), namedProfile(HOSTILE, SOURCE));
       writeFileSync(path.join(folder, LINKED), namedProfile('main.run', LINKED_SOURCE));
+      execFileSync(venvProgram('python'), ['-m', 'tests.e2e.hostile', folder], { cwd: ROOT });
     },
   });
   watching = setInterval(lookAtSockets, 500);
@@ -249,6 +254,51 @@ test('a file named as a link is no link in the notification that it was not foun
   await vscode.screenshot('hostile-notification');
   await vscode.runCommand('Notifications: Clear All Notifications');
 });
+
+/** Names in the details that end outside of them, without an ellipsis. */
+const cutOff = () =>
+  [...document.querySelectorAll('.panel bdi, .panel dd, .panel pre')]
+    .filter((each) => {
+      const panel = each.closest('.panel');
+      if (each.getBoundingClientRect().right <= panel.getBoundingClientRect().right + 1) return false;
+      for (let part = each; part !== panel; part = part.parentElement)
+        if (getComputedStyle(part).textOverflow === 'ellipsis') return false;
+      return true;
+    })
+    .map((each) => each.textContent.slice(0, 80));
+
+for (const [file, type] of [
+  [JAVA, 'java.lang.Thread'],
+  [DEFINED, 'quit'],
+])
+  test(`names are text in each pane of ${file}, in its menus and details`, async () => {
+    await vscode.runCommand('View: Close All Editors');
+    await vscode.openFile(file);
+    view = new SnapshotView(vscode, await vscode.webview());
+    await view.locator('#memlens[data-model=graph][data-state=ready]').waitFor();
+    await onlyText(`the first screen of ${file}`);
+    const name = `hostile-${path.extname(file).slice(1)}`;
+    await vscode.screenshot(name);
+    const row = view.locator('.dock .grid-row', { hasText: type }).first();
+    await row.click({ button: 'right' });
+    await view.locator('.menu').waitFor();
+    await onlyText('the menu of a type');
+    await vscode.screenshot(`${name}-menu`);
+    await vscode.page.keyboard.press('Escape');
+    await row.click();
+    await view.locator('.heap-details .panel-name').waitFor();
+    await onlyText('the details of a type');
+    for (const pane of await view.panes()) {
+      await view.pane(pane);
+      await onlyText(`the pane ${pane}`);
+      const first = view.locator('.dock .grid-row:visible').nth(3);
+      if (!(await first.count())) continue;
+      await first.click();
+      await onlyText(`the details of a row of ${pane}`);
+      assert.deepEqual(await view.frame.evaluate(cutOff), [], pane);
+      await vscode.screenshot(`${name}-${pane.replace(/\W/g, '')}`);
+    }
+  });
 
 test('the console has no errors, and nothing left this machine', () => {
   const own = vscode.consoleErrors.filter(
