@@ -1,7 +1,7 @@
 """Writes snapshots whose names act, if they are taken for more than text: ``python -m tests.e2e.hostile FOLDER``.
 
-A heap dump of Java with every name in each of its fields, and one of Node.js in which the names are those of classes that
-``app.js`` defines, one a line.
+A heap dump of Java with every name in each of its fields, and one of Node.js in which the names are those of classes
+that ``app.js`` defines, one a line.
 """
 
 import sys
