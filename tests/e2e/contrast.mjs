@@ -21,18 +21,19 @@ export function poorContrasts(selectors) {
     const [x, y] = [luminance(a), luminance(b)].sort((m, n) => n - m);
     return (x + 0.05) / (y + 0.05);
   };
-  const chain = (element) => {
-    const found = [];
-    for (let each = element; each; each = each.parentElement) found.unshift(each);
-    return found;
+  /** The colour behind the texts of an element, and its opacity; worked out once for all elements in it. */
+  const grounds = new Map([[null, { below: [0, 0, 0], opacity: 1 }]]);
+  const groundOf = (element) => {
+    if (!grounds.has(element)) {
+      const { below, opacity } = groundOf(element.parentElement);
+      const style = getComputedStyle(element);
+      grounds.set(element, {
+        below: over(parse(style.backgroundColor), below),
+        opacity: opacity * Number(style.opacity),
+      });
+    }
+    return grounds.get(element);
   };
-  const behind = (element) =>
-    chain(element).reduce(
-      (below, each) => over(parse(getComputedStyle(each).backgroundColor), below),
-      [0, 0, 0],
-    );
-  const opacity = (element) =>
-    chain(element).reduce((share, each) => share * Number(getComputedStyle(each).opacity), 1);
   const hasText = (element) =>
     [...element.childNodes].some((node) => node.nodeType === 3 && node.data.trim() !== '');
 
@@ -49,9 +50,9 @@ export function poorContrasts(selectors) {
         continue;
       looked++;
       const style = getComputedStyle(element);
-      const below = behind(element);
+      const { below, opacity } = groundOf(element);
       const ink = parse(style.color);
-      ink.alpha *= opacity(element);
+      ink.alpha *= opacity;
       const size = Number.parseFloat(style.fontSize);
       // signs such as an arrow are graphics
       const sign = icon || !/[\p{L}\p{N}]/u.test(element.textContent);

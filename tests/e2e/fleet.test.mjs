@@ -97,8 +97,10 @@ test('a folder of ranks is shown as a heat map, from which the rank that differs
     await vscode.screenshot(`fleet-${theme}`);
     const { looked, poor } = await fleet.evaluate(poorContrasts, ['.fleet']);
     assert.ok(looked > 8, `${looked} texts`);
-    assert.deepEqual([poor, await violationsIn(fleet)], [[], []], theme);
+    assert.deepEqual(poor, [], theme);
   }
+  // between themes only contrast differs
+  assert.deepEqual(await violationsIn(fleet), []);
   await vscode.resize(820, 700);
   await vscode.screenshot('fleet-narrow');
   await vscode.resize(1400, 900);

@@ -272,8 +272,14 @@ export class SnapshotView {
     return this.frame.evaluate((number) => window.memlensTest.rectOf(number), allocation);
   }
 
-  bandAt(x, y) {
-    return this.frame.evaluate((at) => window.memlensTest.bandAt(at.x, at.y), { x, y });
+  async bandAt(x, y) {
+    const [band] = await this.bandsAt([[x, y]]);
+    return band;
+  }
+
+  /** What is drawn at points, all in one request. */
+  bandsAt(points) {
+    return this.frame.evaluate((all) => all.map(([x, y]) => window.memlensTest.bandAt(x, y)), points);
   }
 
   /** The colour that the renderer drew at a point of the picture, without labels and outlines. */
@@ -427,7 +433,8 @@ export async function boxesStandStill(view, boxes) {
 
 /** The problems that axe-core finds in a webview in its current state, a line for each element. */
 export async function violationsIn(frame) {
-  await frame.evaluate(AXE);
+  // once in a page: it is half a megabyte
+  if (!(await frame.evaluate(() => window.axe !== undefined))) await frame.evaluate(AXE);
   return await frame.evaluate(async () => {
     const { violations } = await window.axe.run(document, {
       resultTypes: ['violations'],
