@@ -174,7 +174,7 @@ class Comparison:
             found=len(found),
             largest_bytes=int(max(before[AMOUNT].max(initial=0), after[AMOUNT].max(initial=0))),
             offset=offset,
-            rows=[self._row(row, before[:, row].tolist(), after[:, row].tolist()) for row in page.tolist()],
+            rows=self._rows(page, before, after),
         )
 
     def pairs(self, measure: Measure) -> Iterator[PairedFigures]:
@@ -238,27 +238,35 @@ class Comparison:
         # among equal differences the larger line first
         return np.lexsort((rows, -np.maximum(before[AMOUNT], after[AMOUNT]), key))
 
-    def _row(self, row: int, before: list[int], after: list[int]) -> ComparedRow:
-        pair = self._pairs[row]
-        sides = [each.inferred[:, row].tolist() for each in self._figures]
+    def _rows(self, page: npt.NDArray[np.intp], before: I64, after: I64) -> list[ComparedRow]:
+        """The rows of a page, whose figures are read at once."""
+        inferred = [each.inferred[:, page] for each in self._figures]
         sources = [
-            INFERRED if guessed[COUNT] and guessed[COUNT] == each.own[COUNT, row] else RECORDED
-            for guessed, each in zip(sides, self._figures, strict=True)
+            np.where((part[COUNT] > 0) & (part[COUNT] == each.own[COUNT, page]), INFERRED, RECORDED).tolist()
+            for part, each in zip(inferred, self._figures, strict=True)
         ]
-        return ComparedRow(
-            row=row,
-            before=_frame(pair.before, sources[0]),
-            after=_frame(pair.after, sources[1]),
-            how=pair.how,
-            before_bytes=before[AMOUNT],
-            after_bytes=after[AMOUNT],
-            difference_bytes=after[AMOUNT] - before[AMOUNT],
-            before_count=before[COUNT],
-            after_count=after[COUNT],
-            callers=self._callers(row) if self.by == "stack" else [],
-            before_inferred_bytes=sides[0][AMOUNT],
-            after_inferred_bytes=sides[1][AMOUNT],
-        )
+        figures = [part.tolist() for part in (before[:, page], after[:, page], *inferred)]
+        (before_bytes, after_bytes, *inferred_bytes) = (each[AMOUNT] for each in figures)
+        rows = []
+        for at, row in enumerate(page.tolist()):
+            pair = self._pairs[row]
+            rows.append(
+                ComparedRow(
+                    row=row,
+                    before=_frame(pair.before, sources[0][at]),
+                    after=_frame(pair.after, sources[1][at]),
+                    how=pair.how,
+                    before_bytes=before_bytes[at],
+                    after_bytes=after_bytes[at],
+                    difference_bytes=after_bytes[at] - before_bytes[at],
+                    before_count=figures[0][COUNT][at],
+                    after_count=figures[1][COUNT][at],
+                    callers=self._callers(row) if self.by == "stack" else [],
+                    before_inferred_bytes=inferred_bytes[0][at],
+                    after_inferred_bytes=inferred_bytes[1][at],
+                )
+            )
+        return rows
 
     def _all_inferred(self, row: int) -> bool:
         guesses = sum(int(each.inferred[COUNT, row]) for each in self._figures)
