@@ -8,6 +8,7 @@ from memlens.arrays import I64
 from memlens.kernels.tree.calltree import add_by
 from memlens.model.info import GraphInfo, ProfileInfo, TimelineInfo
 from memlens.model.profile import value_for
+from memlens.store.kept import kept
 from memlens.store.snapshot import Snapshot
 
 
@@ -23,7 +24,7 @@ def stack_totals(snapshot: Snapshot) -> I64:
         case GraphInfo(allocations=None):
             return np.zeros((len(snapshot.stacks.node), 6), np.int64)
         case ProfileInfo() | GraphInfo():
-            return snapshot.keep("stack totals", lambda: _of_samples(snapshot, snapshot.profile))
+            return _of_samples(snapshot)
         case _:
             assert_never(info)
 
@@ -37,12 +38,11 @@ def line_totals(snapshot: Snapshot) -> I64:
     info = snapshot.info
     match info:
         case TimelineInfo():
-            trace = snapshot.trace
-            return snapshot.keep("line totals", lambda: np.hstack((trace.line_totals, trace.line_own)))
+            return _of_trace(snapshot)
         case GraphInfo(allocations=None):
             return np.zeros((0, 8), np.int64)
         case ProfileInfo() | GraphInfo():
-            return snapshot.keep("line totals", lambda: _of_values(snapshot, snapshot.profile))
+            return _of_values(snapshot)
         case _:
             assert_never(info)
 
@@ -61,8 +61,14 @@ def _values_of_figures(info: ProfileInfo) -> list[int | None]:
     return numbers
 
 
-def _of_values(snapshot: Snapshot, info: ProfileInfo) -> I64:
-    numbers, values = _values_of_figures(info), snapshot.line_values
+@kept
+def _of_trace(snapshot: Snapshot) -> I64:
+    return np.hstack((snapshot.trace.line_totals, snapshot.trace.line_own))
+
+
+@kept
+def _of_values(snapshot: Snapshot) -> I64:
+    numbers, values = _values_of_figures(snapshot.profile), snapshot.line_values
     totals = np.zeros((8, len(snapshot.lines.frame)), np.int64)
     for place, number in enumerate(numbers):
         if number is not None:
@@ -73,8 +79,9 @@ def _of_values(snapshot: Snapshot, info: ProfileInfo) -> I64:
     return totals.T
 
 
-def _of_samples(snapshot: Snapshot, info: ProfileInfo) -> I64:
-    stacks = snapshot.samples.stack
+@kept
+def _of_samples(snapshot: Snapshot) -> I64:
+    info, stacks = snapshot.profile, snapshot.samples.stack
     totals = np.zeros((6, len(snapshot.stacks.node)), np.int64)
     for place, number in enumerate(_values_of_figures(info)):
         if number is not None:

@@ -17,6 +17,7 @@ from memlens.packs.jvm.contents import (
     fields_within,
     kind_of,
 )  # fmt: skip
+from memlens.store.kept import kept
 from memlens.store.snapshot import Snapshot
 from memlens.views.findings.graph.case import GraphCase
 from memlens.views.heap.objects.contents import Collections, Usage
@@ -58,10 +59,11 @@ def sizes(case: GraphCase) -> tuple[Numbers, Numbers]:
     return found.objects[known], found.sizes[known]
 
 
+@kept
 def all_collections(snapshot: Snapshot) -> Collections:
     """All collections whose contents are known, see ``contents.py``. Raises :class:`CancelledError`."""
     kinds = np.flatnonzero(np.diff(snapshot.types.instance_start.astype(np.int64)))
-    return snapshot.keep("all collections", lambda: _collections(snapshot, kinds.tolist()))
+    return _collections(snapshot, kinds.tolist())
 
 
 def _collections(snapshot: Snapshot, kinds: Iterable[int]) -> Collections:

@@ -5,6 +5,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from memlens.kernels.trace.allocator import EXPANDABLE
+from memlens.store.kept import kept
+from memlens.store.snapshot import Snapshot
 from memlens.texts import Text, phrase, plural
 from memlens.units import MIB, format_bytes
 from memlens.views.findings.answers import Evidence, Figure, LineLink
@@ -66,7 +68,7 @@ def idle_segments(case: TraceCase) -> Iterator[Ranked]:
     """
     if not case.info.reserved_at_end_bytes:
         return
-    state = _at_end(case)
+    state = _at_end(case.snapshot, case.number, case.info.events)
     segments = state.segments
     expandable = segments["flags"] & EXPANDABLE != 0
     pools = case.snapshot.manifest.pools
@@ -111,14 +113,13 @@ def _idle(case: TraceCase, unused: int, count: int, *, is_private: bool) -> Rank
 def _state(case: TraceCase) -> AllocatorState:
     """What was reserved at the peak, or when a snapshot without a trace was taken."""
     if case.info.events < LEAST_EVENTS:
-        return _at_end(case)
+        return _at_end(case.snapshot, case.number, case.info.events)
     return state_at(case.snapshot, case.number, case.info.peak_moment)
 
 
-def _at_end(case: TraceCase) -> AllocatorState:
-    return case.snapshot.keep(
-        f"{case.number}.findings.state", lambda: state_at(case.snapshot, case.number, case.info.events)
-    )
+@kept
+def _at_end(snapshot: Snapshot, number: int, events: int) -> AllocatorState:
+    return state_at(snapshot, number, events)
 
 
 def _holder(

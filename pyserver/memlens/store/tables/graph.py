@@ -16,6 +16,7 @@ from memlens.model.packages import package_of
 from memlens.model.timeline import NEVER
 from memlens.progress import Report
 from memlens.store.hierarchy import hierarchy_of
+from memlens.store.kept import kept
 from memlens.store.models import graph_of
 from memlens.store.objects.moments import UNKNOWN, allocated_us
 from memlens.store.objects.places import class_frames, place_frames
@@ -87,6 +88,7 @@ def fill_roots_and_types(snapshot: Snapshot, database: apsw.Connection) -> None:
     )  # fmt: skip
 
 
+@kept
 def packages_and_modules(snapshot: Snapshot) -> tuple[list[str | None], list[str | None]]:
     """The package and the module of each type, None for none."""
     types = snapshot.types

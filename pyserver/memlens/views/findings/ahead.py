@@ -14,6 +14,7 @@ from msgspec import Struct
 from memlens.model.info import GraphInfo, ProfileInfo, TimelineInfo
 from memlens.progress import Report
 from memlens.store.artefacts import Artefact, content
+from memlens.store.kept import kept
 from memlens.store.models import heap_dump_of
 from memlens.store.snapshot import Snapshot
 from memlens.views.findings import headline as headlines
@@ -67,14 +68,16 @@ def _is_first(snapshot: Snapshot, device: int | None) -> bool:
 
 def _answers(snapshot: Snapshot, device: int | None) -> _Kept:
     if _is_first(snapshot, device):
-        return snapshot.keep("findings", lambda: _read_or_make(snapshot))
-    return snapshot.keep(f"{device}.findings", lambda: _make(snapshot, device))
+        return _read_or_make(snapshot)
+    return _make(snapshot, device)
 
 
+@kept
 def _make(snapshot: Snapshot, device: int | None) -> _Kept:
     return _Kept(headlines.headline(snapshot, device), table.findings(snapshot, device, MOST_FINDINGS))
 
 
+@kept
 def _read_or_make(snapshot: Snapshot) -> _Kept:
     path = FINDINGS.find(snapshot.origin)
     if path is not None:

@@ -5,10 +5,12 @@ from typing import assert_never
 
 import numpy as np
 
+from memlens.arrays import U32
 from memlens.model.attribution import Attribution, FrameKind
 from memlens.model.distinct import distinct
 from memlens.model.frames import is_by_address
 from memlens.model.info import GraphInfo, ProfileInfo, TimelineInfo
+from memlens.store.kept import kept
 from memlens.store.snapshot import Snapshot
 from memlens.texts import Text, function_name, in_a_row, in_parentheses, phrase
 from memlens.views.answers import Frame
@@ -185,11 +187,15 @@ def line_link(snapshot: Snapshot, place: Frame | None) -> LineLink | None:
     if place is None or not place.file or not place.line:
         return None
     frames = snapshot.frames
-    # a file may have very many lines, and each is looked up
-    files = snapshot.keep("files of frames", lambda: distinct(frames.file))
-    file = snapshot.strings.find(files, place.file)
+    file = snapshot.strings.find(_files(snapshot), place.file)
     found = np.flatnonzero((frames.file == file) & (frames.line == place.line))
     return LineLink(place.file, place.line, place.function, int(found[0]), place.source)
+
+
+@kept
+def _files(snapshot: Snapshot) -> U32:
+    """The files of frames, each once: a file may have very many lines, and each is looked up."""
+    return distinct(snapshot.frames.file)
 
 
 def _sql(

@@ -22,7 +22,12 @@ def charged_frames(snapshot: Snapshot, attribution: Attribution) -> U32:
     """The frame that each stack is charged to; NEVER for a stack without frames."""
     if attribution == "mine":
         return snapshot.stacks.label
-    return snapshot.keep("frames charged as any code", lambda: charged_by_rule(snapshot, "any"))
+    return _charged_as_any_code(snapshot)
+
+
+@kept
+def _charged_as_any_code(snapshot: Snapshot) -> U32:
+    return charged_by_rule(snapshot, "any")
 
 
 OwnFigures = tuple[int, int, int]

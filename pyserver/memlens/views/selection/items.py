@@ -5,7 +5,7 @@ from typing import assert_never
 
 import numpy as np
 
-from memlens.arrays import I64, U32
+from memlens.arrays import I64, U32, Mask
 from memlens.kernels.trace.timeline import BEFORE_TRACE as BEFORE_FLAG
 from memlens.model.info import GraphInfo, ProfileInfo, TimelineInfo
 from memlens.store.kept import kept
@@ -64,7 +64,7 @@ def items_of(snapshot: Snapshot, of: AllocationSet, narrow: str = "") -> ValuedS
         case TimelineInfo():
             return _allocations(snapshot, of, narrow)
         case ProfileInfo() | GraphInfo():
-            items = snapshot.keep(("samples", of), lambda: _samples(snapshot, of))
+            items = _samples(snapshot, of)
             return items.where(matching(snapshot, narrow)[items.rows]) if narrow else items
         case _:
             assert_never(snapshot.info)
@@ -158,8 +158,7 @@ def _of_rows(
     tree = stack_tree(snapshot)
     stacks = taken(device.stack, rows)
     # by the stack's number, which is far cheaper than looking each up
-    is_bare = snapshot.keep("stacks without frames", lambda: tree.ends == 0)
-    bare = np.flatnonzero(is_bare[stacks])
+    bare = np.flatnonzero(_without_frames(snapshot)[stacks])
     if len(bare):
         early = (device.flags[rows[bare]] & BEFORE_FLAG) != 0
         stacks = stacks.copy()
@@ -168,6 +167,13 @@ def _of_rows(
     return ValuedStacks(tree, stacks, values, meaning, rows, rows, inferred)
 
 
+@kept
+def _without_frames(snapshot: Snapshot) -> Mask:
+    found: Mask = stack_tree(snapshot).ends == 0
+    return found
+
+
+@kept
 def _samples(snapshot: Snapshot, of: AllocationSet) -> ValuedStacks[OneSide]:
     tree, columns = stack_tree(snapshot), narrowed_columns(snapshot, of)
     rows = np.flatnonzero(columns.present).astype(np.uint32)

@@ -12,6 +12,7 @@ import numpy as np
 from memlens.arrays import Mask
 from memlens.errors import BadRequestError
 from memlens.interrupting import ended_by_signals
+from memlens.store.kept import kept
 from memlens.store.objects.queried import UnaskedError
 from memlens.store.snapshot import Snapshot
 from memlens.texts import phrase
@@ -42,13 +43,14 @@ def wrong_query(error: "SqlError") -> BadRequestError:
 
 def _objects_of(snapshot: Snapshot, query: str) -> Mask:
     if snapshot.queried is None:
-        return snapshot.keep(("objects of a query", query), lambda: _asked(snapshot, query))
+        return _asked(snapshot, query)
     found = snapshot.queried.find(query)
     if found is None:
         raise UnaskedError(snapshot.queried, query)
     return found
 
 
+@kept
 def _asked(snapshot: Snapshot, query: str) -> Mask:
     """Make the tables that the query reads, and run it."""
     # few filters have a query, and all that it may call takes a while to import

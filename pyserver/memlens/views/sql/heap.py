@@ -26,6 +26,7 @@ from memlens.arrays import Mask
 from memlens.errors import BadRequestError
 from memlens.model.graph import ENTRY, RETAINING, Strength
 from memlens.model.timeline import NEVER
+from memlens.store.kept import kept
 from memlens.store.manifest import InconsistentError
 from memlens.store.models import heap_dump_of
 from memlens.store.objects.walks import dominated_by, dominator_of
@@ -407,19 +408,18 @@ def _holder(snapshot: Snapshot, of: Any = None, *patterns: Any) -> int | None:
         raise BadRequestError(phrase("holder_of takes an object and the patterns of types that it skips"))
     if of is None:
         return None
-
-    def fitting_types() -> Mask:
-        known = [pattern_of(each) for each in patterns if isinstance(each, str)]
-        return np.array(
-            [any(p.matches(name) for p in known) for name in plain_type_names(snapshot)], np.bool_
-        )
-
-    kinds = snapshot.keep(("types that fit", patterns), fitting_types)
+    kinds = _fitting_types(snapshot, patterns)
     objects = snapshot.objects
     number = dominator_of(objects, check_object(snapshot, _number(of)))
     while number != NEVER and kinds[int(objects.type[number])]:
         number = dominator_of(objects, number)
     return None if number == NEVER else number
+
+
+@kept
+def _fitting_types(snapshot: Snapshot, patterns: tuple[Any, ...]) -> Mask:
+    known = [pattern_of(each) for each in patterns if isinstance(each, str)]
+    return np.array([any(p.matches(name) for p in known) for name in plain_type_names(snapshot)], np.bool_)
 
 
 def _fields(snapshot: Snapshot, of: Any) -> Iterator[Row]:

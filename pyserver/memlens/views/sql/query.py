@@ -494,13 +494,10 @@ def _named_only(snapshot: Snapshot, sets: ObjectSets) -> apsw.Connection:
 
 
 def _add_computed(connection: apsw.Connection, snapshot: Snapshot) -> None:
-    def of_types() -> tuple[list[str | None], list[str | None]]:
-        if heap_dump_of(snapshot.info) is None:
-            return [], []
-        return snapshot.keep("packages and modules", lambda: packages_and_modules(snapshot))
+    is_dump = heap_dump_of(snapshot.info) is not None
 
     def text(which: int, number: Any) -> str | None:
-        texts = of_types()[which]
+        texts = packages_and_modules(snapshot)[which] if is_dump else []
         return texts[number] if isinstance(number, int) and 0 <= number < len(texts) else None
 
     add_computed(connection, functools.partial(text, 0), functools.partial(text, 1))

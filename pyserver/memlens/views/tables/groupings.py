@@ -15,6 +15,7 @@ from memlens.model.attribution import Attribution
 from memlens.model.frames import LIBRARY, NATIVE, lacks_its_line, package_of
 from memlens.model.info import GraphInfo, Model, ProfileInfo, TimelineInfo
 from memlens.model.timeline import NEVER, NO_CATEGORY
+from memlens.store.kept import kept
 from memlens.store.models import devices_of, profile_of, timeline_of
 from memlens.store.snapshot import Snapshot
 from memlens.store.stacks.frames import FrameColumns, FrameRow
@@ -117,6 +118,11 @@ def _inferred_modules(snapshot: Snapshot, of: AllocationSet, kind: GroupKind) ->
     return inferred_modules(snapshot, device_of(snapshot, of.device, of.filter)) if kind == "module" else None
 
 
+@kept
+def _by_stack(snapshot: Snapshot, kind: GroupKind, attribution: Attribution) -> Grouping:
+    return _BY_STACK[kind](snapshot, attribution)
+
+
 def check_kind(snapshot: Snapshot, kind: GroupKind) -> None:
     """Raises :class:`BadRequestError` if a snapshot's model can't be grouped like this."""
     model = snapshot.info.model
@@ -138,7 +144,7 @@ def grouping(
     check_kind(snapshot, kind)
     if kind not in _BY_STACK:
         return _BY_ROW[kind](snapshot, of, items.rows)
-    found = snapshot.keep(f"groups by {kind}, {attribution}", lambda: _BY_STACK[kind](snapshot, attribution))
+    found = _by_stack(snapshot, kind, attribution)
     codes = found.codes[items.stacks]
     inferred = None
     if items.inferred is not None and found.of_inferred is not None:
@@ -367,7 +373,7 @@ _lines = _by_place(("file", "line"), _line)
 
 
 def _stacks(snapshot: Snapshot, attribution: Attribution) -> Grouping:
-    lines = snapshot.keep(f"groups by line, {attribution}", lambda: _lines(snapshot, attribution))
+    lines = _by_stack(snapshot, "line", attribution)
     known, bare = len(snapshot.stacks.node), _bare(snapshot)
 
     def name(stack: int) -> GroupName:
@@ -478,7 +484,7 @@ def _freed(snapshot: Snapshot, of: AllocationSet, rows: U32) -> Grouping:
     """Group by the line that freed an allocation."""
     device = device_of(snapshot, of.device, of.filter)
     stacks = taken(stacks_that_freed(snapshot, device), rows)
-    lines = snapshot.keep("groups by line, mine", lambda: _lines(snapshot, "mine"))
+    lines = _by_stack(snapshot, "line", "mine")
     # the two groups of missing stacks: the second is for what nothing freed
     codes = np.where(stacks == 0, taken(device.end, rows) == NEVER, lines.codes[stacks]).astype(np.uint32)
 

@@ -15,6 +15,7 @@ from memlens.kernels.tree.grouping import group_sums
 from memlens.model.attribution import Attribution
 from memlens.model.info import GraphInfo, ProfileInfo, TimelineInfo
 from memlens.model.timeline import NEVER
+from memlens.store.kept import kept
 from memlens.store.models import timeline_of
 from memlens.store.snapshot import Snapshot
 from memlens.store.trace.device import Device
@@ -192,23 +193,20 @@ def _figures(
             pools, pooled = np.zeros(found.groups, np.int64), pool_stacks(snapshot)[items.stacks]
             np.add.at(pools, found.codes[pooled], items.values[AMOUNT, pooled])
             if sizes is not None and unit == "bytes":
-                largest[found.codes[_has_unknown_sizes(snapshot, of)[items.stacks]]] = 0
+                value = snapshot.profile.default_value if of.value is None else of.value
+                largest[found.codes[_has_unknown_sizes(snapshot, value)[items.stacks]]] = 0
                 return _Figures(keys, sums, largest, "block", unit, pools)
             return _Figures(keys, sums, _largest_stacks(items, found), "stack", unit, pools)
         case _:
             assert_never(snapshot.info)
 
 
-def _has_unknown_sizes(snapshot: Snapshot, of: AllocationSet) -> Mask:
+@kept
+def _has_unknown_sizes(snapshot: Snapshot, value: int) -> Mask:
     """Which stacks have blocks of unknown size: their largest known block needn't be their largest."""
-    number = snapshot.profile.default_value if of.value is None else of.value
-
-    def make() -> Mask:
-        samples, found = snapshot.samples, np.zeros(len(pool_stacks(snapshot)), np.bool_)
-        found[samples.stack[(samples.size == 0) & (samples.value[number] != 0)]] = True
-        return found
-
-    return snapshot.keep(("stacks with unknown sizes", number), make)
+    samples, found = snapshot.samples, np.zeros(len(pool_stacks(snapshot)), np.bool_)
+    found[samples.stack[(samples.size == 0) & (samples.value[value] != 0)]] = True
+    return found
 
 
 def _largest_stacks(items: ValuedStacks[OneSide], found: Grouping) -> I64:

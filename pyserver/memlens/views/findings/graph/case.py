@@ -16,6 +16,7 @@ from memlens.model.info import GraphInfo
 from memlens.model.timeline import NEVER
 from memlens.packs import registry
 from memlens.packs.api import Objects
+from memlens.store.kept import kept
 from memlens.store.snapshot import Snapshot
 from memlens.texts import Text, phrase
 from memlens.units import plain_name, shortened
@@ -182,20 +183,7 @@ class GraphCase:
 
     def named(self, name: str) -> Numbers:
         """The numbers of references of one of the names that rules look for in dumps of this kind."""
-        return self.snapshot.keep("findings.named references", self._named)[name]
-
-    def _named(self) -> dict[str, Numbers]:
-        """All of them are found in one pass over the names of all references."""
-        stored, strings = self.snapshot.references, self.snapshot.strings
-        fits = np.zeros(len(strings.end), np.uint8)
-        everything = np.arange(len(fits))
-        wanted = self.known.named_references
-        numbers = {name: strings.find(everything, name) for name in wanted}
-        fits[[number for number in numbers.values() if number >= 0]] = 1
-        by_text = named_by_text(self.snapshot).view(np.uint8)
-        rows = np.asarray(rows_named(stored.name, stored.kind, by_text, fits)).astype(np.int64)
-        names = stored.name[rows]
-        return {name: rows[names == number] for name, number in numbers.items()}
+        return _named(self.snapshot, self.known.named_references)[name]
 
     def sources(self, references: Numbers) -> Numbers:
         """The objects that have some references."""
@@ -256,11 +244,28 @@ class GraphCase:
 
     def has_twin(self, number: int) -> bool:
         """Whether another type has the same name, in another module."""
-        return number in self.snapshot.keep("findings.twins", self._twins)
+        return number in _twins(self.snapshot)
 
-    def _twins(self) -> frozenset[int]:
-        names, counts = counted(self.snapshot.types.name)
-        return frozenset(np.flatnonzero(np.isin(self.snapshot.types.name, names[counts > 1])).tolist())
+
+@kept
+def _named(snapshot: Snapshot, wanted: tuple[str, ...]) -> dict[str, Numbers]:
+    """The numbers of references of some names, in one pass over the names of all references."""
+    stored, strings = snapshot.references, snapshot.strings
+    fits = np.zeros(len(strings.end), np.uint8)
+    everything = np.arange(len(fits))
+    numbers = {name: strings.find(everything, name) for name in wanted}
+    fits[[number for number in numbers.values() if number >= 0]] = 1
+    by_text = named_by_text(snapshot).view(np.uint8)
+    rows = np.asarray(rows_named(stored.name, stored.kind, by_text, fits)).astype(np.int64)
+    names = stored.name[rows]
+    return {name: rows[names == number] for name, number in numbers.items()}
+
+
+@kept
+def _twins(snapshot: Snapshot) -> frozenset[int]:
+    """The types whose name another has as well."""
+    names, counts = counted(snapshot.types.name)
+    return frozenset(np.flatnonzero(np.isin(snapshot.types.name, names[counts > 1])).tolist())
 
 
 def is_internal(name: str) -> bool:

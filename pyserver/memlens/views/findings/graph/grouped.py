@@ -6,7 +6,9 @@ import numpy as np
 
 from memlens.model.frames import USER
 from memlens.model.timeline import NEVER
+from memlens.store.kept import kept
 from memlens.store.objects.walks import dominated_by, dominator_of
+from memlens.store.snapshot import Snapshot
 from memlens.texts import Text, in_a_row, phrase
 from memlens.units import format_bytes
 from memlens.views.findings.answers import LineLink, ObjectsLink, TextPart
@@ -48,7 +50,7 @@ def by_type(case: GraphCase, members: Numbers) -> list[Group]:
     if not len(members):
         return []
     objects = case.snapshot.objects
-    kinds = case.snapshot.keep("findings.types by name", lambda: _by_name(case))[objects.type[members]]
+    kinds = _by_name(case.snapshot)[objects.type[members]]
     sums = np.bincount(kinds, weights=objects.retained[members].astype(np.float64))
     # sums of floats only choose; figures are exact
     found = []
@@ -59,9 +61,10 @@ def by_type(case: GraphCase, members: Numbers) -> list[Group]:
     return found
 
 
-def _by_name(case: GraphCase) -> Numbers:
+@kept
+def _by_name(snapshot: Snapshot) -> Numbers:
     """For each type the first one that has its name."""
-    names = case.snapshot.types.name
+    names = snapshot.types.name
     _, first, place = np.unique(names, return_index=True, return_inverse=True)
     found: Numbers = first[place.ravel()]
     return found

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from memlens.model.attribution import Attribution
 from memlens.model.info import ProfileInfo, ProfileValue, ValueMeaning
+from memlens.store.kept import kept
 from memlens.store.snapshot import Snapshot
 from memlens.views.findings.answers import Evidence, Figure, FigureKind
 from memlens.views.findings.groups import TopGroup, TopGroups, sample_sql, top_groups
@@ -45,22 +46,11 @@ class ProfileCase:
     @property
     def attribution(self) -> Attribution:
         """What lines are charged by: by "any" code where the user's has less than 2% of the main value."""
-
-        def chosen() -> Attribution:
-            charged, total = charged_amounts(self.snapshot, self.info.default_value, "mine")
-            own = sum(each.amount for each in charged if each.to == "user")
-            return "mine" if own >= _OWN_SHARE * total and own > 0 else "any"
-
-        return self.snapshot.keep("findings.attribution", chosen)
+        return _attribution(self.snapshot, self.info.default_value)
 
     def by_line(self, value: int, kind: FigureKind) -> TopGroups:
         """What lines have of a value, the most first."""
-        return self.snapshot.keep(
-            f"findings.lines.{value}.{kind}",
-            lambda: top_groups(
-                self.snapshot, self.of(value), "line", MOST_LINES, kind, attribution=self.attribution
-            ),
-        )
+        return _by_line(self.snapshot, value, kind, self.attribution)
 
     def amounts(self, value: int) -> dict[str, int]:
         """What each line has of a value, by the filter that finds it."""
@@ -83,3 +73,16 @@ class ProfileCase:
 def is_own(group: TopGroup) -> bool:
     """Whether a group is a line of the user's code."""
     return group.kind == "user" and group.line is not None
+
+
+@kept
+def _attribution(snapshot: Snapshot, value: int) -> Attribution:
+    charged, total = charged_amounts(snapshot, value, "mine")
+    own = sum(each.amount for each in charged if each.to == "user")
+    return "mine" if own >= _OWN_SHARE * total and own > 0 else "any"
+
+
+@kept
+def _by_line(snapshot: Snapshot, value: int, kind: FigureKind, attribution: Attribution) -> TopGroups:
+    of = AllocationSet(0, value=value)
+    return top_groups(snapshot, of, "line", MOST_LINES, kind, attribution=attribution)

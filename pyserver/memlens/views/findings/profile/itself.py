@@ -8,6 +8,7 @@ from memlens.model.frames import LIBRARY
 from memlens.model.libraries import library_of
 from memlens.model.timeline import NEVER
 from memlens.packs import registry
+from memlens.store.kept import kept
 from memlens.store.snapshot import Snapshot
 from memlens.views.findings.groups import TopGroup
 from memlens.views.findings.profile.case import ProfileCase
@@ -28,12 +29,13 @@ def is_made_by_itself(case: ProfileCase, value: int, group: TopGroup) -> bool:
     of_line = (frames.file == frames.file[line.frame]) & (frames.line == line.line)
     labels = case.snapshot.stacks.label
     is_charged = np.append(of_line, False)[np.minimum(labels, len(of_line))]
-    by_itself = is_charged & case.snapshot.keep("findings.itself", lambda: _by_itself(case.snapshot))
+    by_itself = is_charged & _by_itself(case.snapshot)
     amounts = case.snapshot.samples.value[value]
     has, itself = (int(amounts[chosen[stacks]].sum()) for chosen in (is_charged, by_itself))
     return itself >= LEAST_SHARE * has
 
 
+@kept
 def _by_itself(snapshot: Snapshot) -> Mask:
     """A mask of the stacks whose charged line is the innermost but for allocators and the language's own library."""
     frames, tree, labels = snapshot.frames, snapshot.tree, snapshot.stacks.label

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from memlens.model.info import DeviceInfo
+from memlens.store.kept import kept
 from memlens.store.snapshot import Snapshot
 from memlens.store.trace.device import Device
 from memlens.texts import Text, phrase
@@ -55,10 +56,7 @@ class TraceCase:
 
     def peak_by_line(self) -> TopGroups:
         """What held the peak, by line."""
-        return self.snapshot.keep(
-            f"{self.number}.findings.lines",
-            lambda: top_groups(self.snapshot, self.peak, "line", MOST_LINES),
-        )
+        return _by_line(self.snapshot, self.number, self.info.peak_moment)
 
     def peak_figure(self) -> Figure:
         """The peak."""
@@ -79,3 +77,8 @@ class TraceCase:
         if self.device.time is None:
             return phrase("at event {event}", event=moment)
         return phrase("at {time}", time=format_time(float(self.device.time[moment - 1])))
+
+
+@kept
+def _by_line(snapshot: Snapshot, number: int, moment: int) -> TopGroups:
+    return top_groups(snapshot, AllocationSet(number, from_moment=moment), "line", MOST_LINES)

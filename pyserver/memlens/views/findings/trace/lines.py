@@ -3,6 +3,8 @@
 from dataclasses import replace
 
 from memlens.packs import registry
+from memlens.store.kept import kept
+from memlens.store.snapshot import Snapshot
 from memlens.views.findings.groups import TopGroup, TopGroups
 from memlens.views.findings.trace.case import TraceCase
 from memlens.views.selection.columns import device_of, live_rows
@@ -14,12 +16,14 @@ LEAST_OF_GROUP = 0.9
 
 def known_by_line(case: TraceCase) -> TopGroups:
     """What held the peak, by line; what has none is called by what a framework allocates so, if that is known."""
+    return _known_by_line(case.snapshot, case.number)
 
-    def make() -> TopGroups:
-        found = case.peak_by_line()
-        return replace(found, groups=[_named(case, each) for each in found.groups])
 
-    return case.snapshot.keep(f"{case.number}.findings.known", make)
+@kept
+def _known_by_line(snapshot: Snapshot, number: int) -> TopGroups:
+    case = TraceCase.of(snapshot, number)
+    found = case.peak_by_line()
+    return replace(found, groups=[_named(case, each) for each in found.groups])
 
 
 def _named(case: TraceCase, group: TopGroup) -> TopGroup:

@@ -92,15 +92,16 @@ def line_of_types(snapshot: Snapshot, numbers: Sequence[int], file: str, line: i
     """The objects of the types of one name whose definition was found elsewhere."""
     if len(numbers) == 1:
         return line_of_type(snapshot, numbers[0], file, line)
+    return _line_of_types(snapshot, tuple(numbers), file, line)
 
-    def make() -> HeapLine:
-        members = np.concatenate([instances_of(snapshot, number) for number in numbers])
-        shallow = int(snapshot.objects.shallow[members].sum())
-        retained = int(_retained(snapshot, members, np.zeros(len(members), np.uint32), 1)[0])
-        name = plain_type_names(snapshot)[numbers[0]]
-        return HeapLine(file, line, name, numbers[0], len(members), shallow, retained, len(numbers))
 
-    return snapshot.keep(("line of types", tuple(numbers), file, line), make)
+@kept
+def _line_of_types(snapshot: Snapshot, numbers: tuple[int, ...], file: str, line: int) -> HeapLine:
+    members = np.concatenate([instances_of(snapshot, number) for number in numbers])
+    shallow = int(snapshot.objects.shallow[members].sum())
+    retained = int(_retained(snapshot, members, np.zeros(len(members), np.uint32), 1)[0])
+    name = plain_type_names(snapshot)[numbers[0]]
+    return HeapLine(file, line, name, numbers[0], len(members), shallow, retained, len(numbers))
 
 
 def _functions(snapshot: Snapshot, of_types: dict[int, int]) -> list[HeapLine]:

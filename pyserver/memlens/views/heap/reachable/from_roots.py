@@ -23,14 +23,15 @@ from memlens.views.heap.objects.reference_kinds import kinds_where
 
 def followed(snapshot: Snapshot, through: Collection[Strength] = RETAINING) -> U8:
     """One item per byte value: 1 for strong references that retain, and for those of some strengths."""
+    return _followed(snapshot, tuple(sorted(through)))
 
-    def make() -> U8:
-        follows = kinds_where(
-            snapshot, lambda kind: kind.retains if kind.strength == "strong" else kind.strength in through
-        )
-        return follows.view(np.uint8)
 
-    return snapshot.keep(("followed references", tuple(sorted(through))), make)
+@kept
+def _followed(snapshot: Snapshot, through: tuple[Strength, ...]) -> U8:
+    follows = kinds_where(
+        snapshot, lambda kind: kind.retains if kind.strength == "strong" else kind.strength in through
+    )
+    return follows.view(np.uint8)
 
 
 @kept

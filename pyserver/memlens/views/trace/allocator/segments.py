@@ -35,6 +35,7 @@ SPAN = np.dtype(
 )  # fmt: skip
 
 
+@kept
 def segments_of(snapshot: Snapshot, device: int) -> Column:
     """The address ranges that were ever reserved, by address, then by time.
 
@@ -43,7 +44,7 @@ def segments_of(snapshot: Snapshot, device: int) -> Column:
     is "unknown"), ``flags`` (see ``kernels/trace/allocator.pyx``). At a moment no two overlap. A
     cudaMalloc'd segment is one row, an expandable one a row for each piece that was mapped and unmapped at once.
     """
-    return snapshot.keep(f"{device}.spans", lambda: _spans(snapshot, device_of(snapshot, device)))
+    return _spans(snapshot, device_of(snapshot, device))
 
 
 @kept

@@ -19,6 +19,7 @@ from memlens.arrays import F64, I64, U8, Mask
 from memlens.errors import BadRequestError
 from memlens.kernels.trace import timeline as kernel
 from memlens.model.timeline import ACTIONS, NOTE_KINDS
+from memlens.store.kept import kept
 from memlens.store.models import devices_of
 from memlens.store.snapshot import Column, Snapshot
 from memlens.store.trace.device import Device
@@ -136,10 +137,12 @@ def annotations(
 
 def annotated_ranges(snapshot: Snapshot, device: Device) -> Intervals:
     """The device's annotations. They have only times, so there are none if events have no times."""
-    return snapshot.keep(f"{device.info.device}.ranges", lambda: _ranges(snapshot, device))
+    return _ranges(snapshot, device.info.device)
 
 
-def _ranges(snapshot: Snapshot, device: Device) -> Intervals:
+@kept
+def _ranges(snapshot: Snapshot, number: int) -> Intervals:
+    device = snapshot.device(number)
     nothing = np.empty(0, np.int64)
     origin, time = device.info.time_origin_us, device.time
     extent = device.info.time_axis

@@ -29,6 +29,7 @@ from msgspec import Struct
 
 from memlens.arrays import I64, U32
 from memlens.kernels.trace import ranges
+from memlens.store.kept import kept
 from memlens.store.snapshot import Snapshot
 from memlens.store.trace.device import Device
 from memlens.texts import Text, phrase
@@ -113,11 +114,12 @@ def steps(snapshot: Snapshot, number: int, offset: int, limit: int, filter_text:
 
 def find_steps(snapshot: Snapshot, device: Device) -> Steps:
     """The steps of a device, regardless of a filter."""
-    whole = device.whole
-    return snapshot.keep(f"{device.info.device}.steps", lambda: _find(snapshot, whole))
+    return _find(snapshot, device.info.device)
 
 
-def _find(snapshot: Snapshot, device: Device) -> Steps:
+@kept
+def _find(snapshot: Snapshot, number: int) -> Steps:
+    device = snapshot.device(number)
     annotated = _annotated(device, annotated_ranges(snapshot, device))
     return annotated if annotated is not None else _from_period(snapshot, device)
 
