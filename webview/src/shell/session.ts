@@ -62,7 +62,7 @@ export abstract class Session<S extends ViewState = ViewState> {
     return this.filtering.held.value;
   }
 
-  /** From here on parts are told what changes, and the state is kept. */
+  /** From here on parts follow what changes, and the state is kept. */
   begin(changed: (changes: ReadonlySet<Change>) => void): void {
     this.whileShown(follow(this.topics, changed));
     this.whileShown(
