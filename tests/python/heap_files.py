@@ -8,7 +8,7 @@ from tests.python.graphs import WEAK, SmallGraph
 
 NODE_TYPES = [
     "hidden", "array", "string", "object", "code", "closure", "native", "synthetic", "number", "concatenated string",
-    "sliced string",
+    "sliced string", "symbol", "object shape",
 ]  # fmt: skip
 EDGE_TYPES = ["context", "element", "property", "internal", "hidden", "shortcut", "weak"]
 SCOPE_FIELDS = {

@@ -1,9 +1,11 @@
 """What order and shared objects tell of values isn't left in a redacted dump."""
 
+import json
 import subprocess
 import sys
 from collections import Counter
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -13,6 +15,7 @@ from tests.python.heap_files import HeapFile
 from tests.python.redacted_files import names_of, redacted, written_anew
 
 from memlens.model.graph import Graph
+from memlens.packs.ruby.tests import ruby_files
 
 PIN = "7391"
 MAIL = "ada@example.org"
@@ -91,6 +94,142 @@ def test_they_stay_if_asked_for(tmp_path: Path) -> None:
     before = load(path)
     assert before.references.target.tolist() == after.references.target.tolist()
     assert before.references.name.tolist()[:1] == after.references.name.tolist()[:1]
+
+
+STATES = ("ACTIVE", "LOCKED", "CLOSED")
+ORDERED = 30
+
+
+def shop() -> HeapFile:
+    """Accounts in the order of their salaries, with states that are also names, symbols, initials and ages."""
+    heap = HeapFile()
+    root = heap.node("synthetic", "")
+    heap.edge(root, "property", "Account", heap.node("closure", "Account", 32))
+    heap.edge(root, "internal", "empty", heap.node("string", "", 16))
+    texts = {state: heap.node("string", state, 24) for state in STATES}
+    symbols = {state: heap.node("symbol", "symbol", 24) for state in STATES}
+    states = heap.node("object", "Object", 40)
+    shape = heap.node("object shape", "system / DescriptorArray", 80)
+    constants = heap.node("code", "(constant pool)", 80)
+    for number, state in enumerate(STATES):
+        heap.edge(states, "property", state, symbols[state])
+        heap.edge(symbols[state], "internal", "name", texts[state])
+        heap.edge(shape, "internal", str(3 * number), texts[state])
+        heap.edge(constants, "internal", str(number), texts[state])
+    for name in ("state", "symbol", "status"):
+        heap.edge(constants, "internal", name, heap.node("string", name, 24))
+    for held in (states, shape, constants):
+        heap.edge(root, "internal", "held", held)
+    accounts = [heap.node("object", "Account", 64) for _ in range(ORDERED)]
+    by_initial = heap.node("object", "Object", 24)
+    for number, account in enumerate(accounts):
+        heap.edge(account, "property", "state", texts[STATES[number % 3]])
+        heap.edge(account, "property", "symbol", symbols[STATES[number % 3]])
+        heap.edge(account, "property", f"<symbol user:{MAIL}>", by_initial)
+        heap.edge(account, "property", "<symbol kState>", by_initial)
+        initial = heap.node("string", chr(ord("A") + number), 16)
+        heap.edge(root, "internal", "single", initial)
+        heap.edge(by_initial, "property", chr(ord("A") + number), account)
+    ordered, by_age = heap.node("object", "Array", 32), heap.node("array", "(object elements)", 800)
+    for number, account in enumerate(accounts):
+        heap.edge(ordered, "element", number, account)
+        heap.edge(by_age, "internal", str(2 * number), account)
+    heap.edge(by_age, "internal", "4711", accounts[0])
+    heap.edge(root, "property", "ordered", ordered)
+    heap.edge(root, "property", "byAge", by_age)
+    for number in range(ORDERED):
+        heap.edge(root, "internal", str(number), accounts[number])
+    return heap
+
+
+class Edge(NamedTuple):
+    """A reference of a snapshot: what has it, by its type and name, how it is called, and which object it leads to."""
+
+    source: tuple[str, str]
+    name: str | int
+    target: int
+
+
+def edges_of(data: bytes) -> list[Edge]:
+    """The references of a snapshot, read without the reader."""
+    file = json.loads(data)
+    meta, strings = file["snapshot"]["meta"], file["strings"]
+    fields = meta["node_fields"]
+    width, kind, name, count = len(fields), *(fields.index(each) for each in ("type", "name", "edge_count"))
+    edges, nodes, found = file["edges"], file["nodes"], []
+    at = 0
+    for node in range(0, len(nodes), width):
+        source = (meta["node_types"][0][nodes[node + kind]], strings[nodes[node + name]])
+        for _ in range(nodes[node + count]):
+            by_index = meta["edge_types"][0][edges[at]] in ("element", "hidden")
+            called = edges[at + 1] if by_index else strings[edges[at + 1]]
+            found.append(Edge(source, called, edges[at + 2] // width))
+            at += 3
+    return found
+
+
+def leads_to(edges: list[Edge], name: str, source: str = "Account") -> list[int]:
+    return [each.target for each in edges if each.name == name and each.source[1] == source]
+
+
+def test_names_symbols_and_order_of_v8_tell_no_values(tmp_path: Path) -> None:
+    path = tmp_path / "shop.heapsnapshot"
+    path.write_bytes(shop().data())
+    again, _ = redacted(path, keeps_shared=False)
+    before, after = edges_of(path.read_bytes()), edges_of(again)
+    # a state is the same object as the name in the description of a class, or as the constant
+    assert len(set(leads_to(before, "state"))) == len(set(leads_to(before, "symbol"))) == 3
+    assert len(set(leads_to(after, "state"))) == len(set(leads_to(after, "symbol"))) == 1
+    for name in ("(constant pool)", "system / DescriptorArray"):
+        own = [each for each in after if each.source[1] == name]
+        assert own == [each for each in before if each.source[1] == name]
+    # elements are counted from 0, and those of the engine's arrays too: an index may be an age or a PIN
+    for kind in (("object", "Array"), ("array", "(object elements)")):
+        old, new = ([each for each in edges if each.source == kind] for edges in (before, after))
+        assert Counter(each.target for each in old) == Counter(each.target for each in new)
+        assert [each.target for each in old] != [each.target for each in new]
+        assert [int(each.name) for each in new] == list(range(len(new)))
+    assert b"4711" not in again
+    # a symbol's description is a name if code can have written it
+    assert MAIL.encode() not in again
+    assert len(leads_to(after, "<symbol kState>")) == ORDERED
+    # initials can't be told by the order of the objects that have them, nor by that of the texts
+    file = json.loads(again)
+    (keys,) = [
+        [each.name for each in after if each.source == ("object", "Object") and each.name not in STATES]
+    ]
+    assert len(set(keys)) == ORDERED
+    assert all(str(each).startswith("removed ") for each in keys)
+    assert keys != sorted(keys, key=file["strings"].index)
+    names = [file["strings"][file["nodes"][7 * each + 1]] for each in leads_to(after, "single", "")]
+    assert not set(names) & set(keys)
+    changed = sum(old.target != new.target for old, new in zip(before, after, strict=True))
+    moved = ("Array", "(object elements)")
+    within = sum(
+        old.target != new.target for old, new in zip(before, after, strict=True) if old.source[1] in moved
+    )
+    assert file["snapshot"]["memlens_redirected"] == changed - within
+
+
+def test_what_a_ruby_object_refers_to_is_in_a_random_order(tmp_path: Path) -> None:
+    addresses = [0x7F00_1000_0000 + 40 * number for number in range(ORDERED)]
+    lines = ruby_files.small() + ruby_files.made(
+        *(ruby_files.line(each, "STRING", [], value=MAIL, bytesize=15) for each in addresses),
+        ruby_files.line(0x7F00_2000_0000, "ARRAY", addresses, length=ORDERED),
+    )
+    path = tmp_path / "order.json"
+    path.write_bytes(lines)
+    found = {}
+    for keeps_shared in (True, False):
+        again, _ = redacted(path, keeps_shared=keeps_shared)
+        assert MAIL.encode() not in again
+        (array,) = (
+            json.loads(line) for line in again.splitlines() if b'"0x7f0020000000", "type":"ARRAY"' in line
+        )
+        found[keeps_shared] = [int(each, 16) for each in array["references"]]
+    assert found[True] == addresses
+    assert found[False] != addresses
+    assert sorted(found[False]) == addresses
 
 
 ACCOUNTS = """

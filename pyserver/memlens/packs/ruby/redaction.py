@@ -1,4 +1,5 @@
-"""Heap dumps of Ruby: the text of strings and symbols becomes ``null``, names and files stay, or become others.
+"""Heap dumps of Ruby: the text of strings and symbols becomes ``null``, names and files stay, or become others. What an
+object refers to is in a random order, as that of an array may be the order of a value.
 
 The mark is the first line: roots of a category that has none.
 """
@@ -20,7 +21,7 @@ def redact(
 ) -> int | None:
     """Write the dump; return the offset where it breaks, None if it is whole."""
     with in_lines(source, Path(tempfile.gettempdir())) as plain:
-        lines = ruby_redaction.Lines(plain.data)
+        lines = ruby_redaction.Lines(plain.data, wanted.keeps_shared)
         own = None if mapping is None else own_names(plain.data)
         if own is not None:
             lines.rename(in_json(own))

@@ -8,8 +8,9 @@ dictionaries. In a snapshot that Memlens has redacted before, these are gone.
 
 The engine has one object for each string of one character, in a table with the character as index, and one for each of
 true, false, null and undefined, which V8 of Node.js 20 calls oddballs, the hole as well: what leads to one of these
-leads to the first of them instead. Indexes of elements, which may be numbers that a program uses as keys, are counted
-from 0 in each object.
+leads to the first of them instead. So does what leads to a string that is also a name, except from code and from the
+descriptions of classes, which tell its text by their order, and what leads to a symbol leads to the first. Indexes of
+elements, which may be numbers that a program uses as keys, are counted from 0 in each object, in a random order.
 
 With a mapping, names of the program's own get others, as :mod:`memlens.packs.v8.own_names` says whose they are.
 
@@ -23,7 +24,7 @@ from typing import NamedTuple
 import msgspec
 import numpy as np
 
-from memlens.arrays import U8, U32
+from memlens.arrays import U8, U16, U32, Mask
 from memlens.formats.containers import Source
 from memlens.formats.errors import DamagedSnapshotError, NotASnapshotError
 from memlens.formats.redacted import CONTENTS, Wanted, mark_of
@@ -56,9 +57,10 @@ _NAMED = (
 )  # fmt: skip
 """Types of objects whose names are names, of V8 and of Julia."""
 
-_PROPERTY = "property"
-_REFERENCES = ("context", _PROPERTY, "internal", "shortcut", "weak")
+_ELEMENT, _INTERNAL, _PROPERTY = "element", "internal", "property"
+_REFERENCES = ("context", _PROPERTY, _INTERNAL, "shortcut", "weak")
 _STRINGS = "strings"
+_EMPTY = v8_redaction.FIXED | v8_redaction.SHORT
 _REMOVED = b'"removed '
 """How strings begin whose contents are gone."""
 _TRACE = "trace_tree"
@@ -171,6 +173,8 @@ class _Survey:
         self._properties = np.zeros(0, np.uint8)
         self._is_judged = parts.header.memlens == ""
         self._nodes = 0
+        self._names = np.zeros(0, np.uint32)
+        self._shared = np.zeros(0, np.uint8)
         self.redirected = 0
         """How many references lead to another object than in the dump."""
 
@@ -185,6 +189,8 @@ class _Survey:
         self._uses = np.array(strings.take_uses(), np.uint8)
         self._forms = np.array(strings.take_forms(), np.uint8)
         self._properties = np.zeros_like(self._forms)
+        numerals = _Numerals(np.array(strings.take_numerals(), np.uint32))
+        self._properties[numerals.texts] = v8_rows.NUMERAL
         rows = {"nodes": self._rows("nodes", self._kinds_of_nodes())}
         self._nodes = rows["nodes"].rows
         self._name_classes()
@@ -198,11 +204,13 @@ class _Survey:
                     count=int(counts.sum(dtype=np.uint64)),
                 )
             )
-        self.redirected = int(rows["edges"].redirected)
         for name in ("trace_function_infos", "samples", "locations"):
             if name in self._spans and self._fields(name):
-                rows[name] = self._rows(name, np.full(1, v8_rows.NAMES, np.uint8))
+                rows[name] = self._rows(name, np.full(1, v8_rows.NAMES, np.uint16))
         self._name_properties(rows["edges"])
+        if not self._wanted.keeps_shared:
+            self._cut_names(rows["edges"], numerals.first(rows["edges"].most_elements))
+        self.redirected = int(rows["edges"].redirected)
         numbers = _numbers(self._uses)
         fillers: dict[str, Filler] = {_STRINGS: strings, **rows}
         if _TRACE in self._spans and self._meta.trace_node_fields == _TRACE_FIELDS:
@@ -210,8 +218,10 @@ class _Survey:
             self._run(trace, _TRACE)
             trace.write(self._spans[_TRACE][0])
             fillers[_TRACE] = trace
+        empty = np.flatnonzero(self._uses & _EMPTY == _EMPTY)
+        short = int(empty[0]) if len(empty) and not self._wanted.keeps_shared else len(numbers)
         for name, each in rows.items():
-            each.write(self._spans[name][0], numbers)
+            each.write(self._spans[name][0], numbers, short)
         strings.write(self._spans[_STRINGS][0], self._uses, numbers)
         return [_Section(name, fillers[name]) for name in self._in_order() if name in fillers]
 
@@ -240,10 +250,18 @@ class _Survey:
         self._uses[is_property & is_name] |= v8_redaction.NAME
         self._uses[is_property & (self._uses & v8_redaction.NAME == 0)] |= v8_redaction.VALUE
 
+    def _cut_names(self, edges: v8_rows.Rows, numerals: U32) -> None:
+        """Let no value lead to a string that is a name as well, and name elements of the engine's arrays."""
+        self._uses[numerals] |= v8_redaction.NAME
+        are_names = _are_both(self._uses)
+        is_other = (self._shared == v8_rows.TEXT_TOO) & ~are_names[self._names]
+        self._shared[is_other] = 0
+        edges.cut_names(are_names, numerals)
+
     def _rows(
         self,
         section: str,
-        kinds: U8,
+        kinds: U16,
         counts: U32 | None = None,
         nodes: v8_rows.Rows | None = None,
     ) -> v8_rows.Rows:
@@ -261,10 +279,15 @@ class _Survey:
         if section == "nodes":
             rows.note_owners(self._owners(), self._forms)
         elif counts is not None and nodes is not None:
+            owners = np.array(nodes.take_owners(), np.uint8)
+            self._names = np.asarray(nodes.take_names())
             if not self._wanted.keeps_shared:
-                rows.cut_shared(counts, np.asarray(nodes.take_shared()))
-            owners, names = np.asarray(nodes.take_owners()), np.asarray(nodes.take_names())
-            rows.judge(counts, owners, names, self._forms, self._properties, nodes.has_constants)
+                self._shared = np.array(nodes.take_shared(), np.uint8)
+                is_other = self._shared == 0
+                self._shared[is_other & (owners & v8_rows.TEXT != 0)] = v8_rows.TEXT_TOO
+                self._shared[is_other & (owners & v8_rows.SYMBOL != 0)] = v8_rows.A_SYMBOL
+                rows.cut_shared(counts, self._shared, np.zeros(len(self._uses), np.uint32))
+            rows.judge(counts, owners, self._names, self._forms, self._properties, nodes.has_constants)
         self._run(rows, section)
         return rows
 
@@ -272,7 +295,7 @@ class _Survey:
         status = run_through(scanner, self._source, self._report, self._spans[section][0])
         check(status, scanner.error_offset, self._source.data)
 
-    def _kinds_of_nodes(self) -> U8:
+    def _kinds_of_nodes(self) -> U16:
         name, value = v8_rows.NAMES, v8_rows.IS_VALUE
         kinds = dict.fromkeys(_NAMED, name)
         kinds |= dict.fromkeys(("closure", "code"), name | v8_rows.DECLARES)
@@ -283,29 +306,63 @@ class _Survey:
         kinds |= dict.fromkeys(_TEXTS, value | v8_rows.IS_TEXT) | dict.fromkeys(_PATTERNS, value)
         # their names are texts that the engine gives to all of them, unless the program asked for the values
         kinds |= dict.fromkeys(_NUMBERS, name if self._wanted.removed == CONTENTS else value)
-        return np.array([kinds.get(each, value) for each in self._meta.node_types[0]][:256], np.uint8)
+        return np.array([kinds.get(each, value) for each in self._meta.node_types[0]][:256], np.uint16)
 
     def _owners(self) -> U8:
         """What objects of each type are to the judgement of properties' names."""
         judged, code, text = v8_rows.JUDGED, v8_rows.CODE, v8_rows.TEXT
-        owners = {"object": judged, "closure": judged | v8_rows.FUNCTION, "code": code, "string": text}
+        structure = v8_rows.STRUCTURE
+        owners = {"object": judged, "closure": judged | v8_rows.FUNCTION, "code": code | structure}
+        owners |= dict.fromkeys(("object shape", "synthetic"), structure)
+        owners |= {"string": text, "symbol": v8_rows.SYMBOL}
         return np.array([owners.get(each, 0) for each in self._meta.node_types[0]][:256], np.uint8)
 
-    def _kinds_of_edges(self) -> U8:
+    def _kinds_of_edges(self) -> U16:
         kinds = dict.fromkeys(_REFERENCES, v8_rows.NAMES) | dict.fromkeys(NAMED_BY_INDEX, v8_rows.IS_INDEX)
         # constants are objects: the bit says of an edge that it is a property
         kinds[_PROPERTY] = v8_rows.IS_ODDBALL
+        kinds[_ELEMENT] = v8_rows.IS_INDEX | v8_rows.MOVES
+        kinds[_INTERNAL] = v8_rows.NAMES | v8_rows.MOVES
         return np.array(
-            [kinds.get(each, v8_rows.IS_VALUE) for each in self._meta.edge_types[0]][:256], np.uint8
+            [kinds.get(each, v8_rows.IS_VALUE) for each in self._meta.edge_types[0]][:256], np.uint16
         )
 
 
-def _numbers(uses: U8) -> U32:
-    """The number of each text for objects that have it as their content: one after all others, if it is a name, too."""
-    numbers = np.arange(len(uses), dtype=np.uint32)
+class _Numerals:
+    """The texts that are indexes in digits."""
+
+    def __init__(self, pairs: U32) -> None:
+        values, self.texts = pairs[::2], pairs[1::2]
+        order = np.argsort(values, kind="stable")
+        self._values, self._in_order = values[order], self.texts[order]
+
+    def first(self, count: int) -> U32:
+        """The texts of the indexes from 0 on, at most so many, and no more than the file has without a gap."""
+        gaps = np.flatnonzero(self._values != np.arange(len(self._values)))
+        known = int(gaps[0]) if len(gaps) else len(self._values)
+        return self._in_order[: min(count, max(known, 1))]
+
+
+def _are_both(uses: U8) -> Mask:
+    """Which texts are a name and a content."""
     value, name, fixed = v8_redaction.VALUE, v8_redaction.NAME, v8_redaction.FIXED
-    both = (uses & value != 0) & (uses & name != 0) & (uses & fixed == 0)
-    numbers[both] = len(uses) + np.arange(int(both.sum()), dtype=np.uint32)
+    both: Mask = (uses & value != 0) & (uses & name != 0) & (uses & fixed == 0)
+    return both
+
+
+def _numbers(uses: U8) -> U32:
+    """The number of each text for objects that have it as their content: one after all others, if it is a name, too.
+
+    The order of texts is that in which the engine came upon them, by which characters would be told. So those of
+    contents change places.
+    """
+    random = np.random.default_rng()
+    numbers = np.arange(len(uses), dtype=np.uint32)
+    name, fixed = v8_redaction.NAME, v8_redaction.FIXED
+    is_content = (uses & v8_redaction.VALUE != 0) & (uses & (name | fixed) == 0)
+    numbers[is_content] = random.permutation(numbers[is_content])
+    both = _are_both(uses)
+    numbers[both] = len(uses) + random.permutation(int(both.sum())).astype(np.uint32)
     return numbers
 
 

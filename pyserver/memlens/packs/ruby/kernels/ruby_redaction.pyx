@@ -8,9 +8,13 @@ count as one as well.
 Source of the format: ``ext/objspace/objspace_dump.c`` of Ruby.
 """
 
+import os
+
 from libc.stdint cimport uint8_t, uint64_t
 from libc.string cimport memchr, memcmp, memcpy, memset, strlen
 
+from memlens.kernels.base.random cimport random_below
+from memlens.kernels.base.vectors cimport Vector, vector_push
 from memlens.kernels.readers.scan cimport Scan
 
 cdef enum:
@@ -81,6 +85,10 @@ cdef const char *SHAPE_TYPES = (
     " ROOT IVAR FROZEN CAPACITY_CHANGE INITIAL_CAPACITY T_OBJECT OBJ_TOO_COMPLEX OBJ_ID UNKNOWN ")
 
 
+cdef struct Listed:
+    size_t start, bytes     # of an address with its quotes
+
+
 cdef struct Span:
     size_t start, end       # in the file; end 0 for none
 
@@ -143,10 +151,16 @@ cdef class Lines(Scan):
     cdef object renamed         # what a name is written as, as a function of its bytes; None if names stay
     cdef size_t growth          # how many times as long a line may become, at most
     cdef readonly bint has_failed
+    cdef bint keeps_order       # of the addresses of a list
+    cdef uint64_t random
+    cdef Vector listed
     cdef bint is_list_plain     # whether there is nothing between the addresses of a list but what Ruby writes there
 
-    def __cinit__(self, *_):
+    def __cinit__(self, _, bint keeps_order):
         self.growth = 2
+        self.keeps_order = keeps_order
+        self.random = int.from_bytes(os.urandom(8), "little")
+        self.own(&self.listed, sizeof(Listed))
 
     def rename(self, renamed):
         """Write names as what ``renamed`` returns for their bytes, both as JSON has them between the quotes."""
@@ -261,22 +275,34 @@ cdef class Lines(Scan):
 
     cdef size_t write_addresses(self, Span *found, uint8_t *out) noexcept nogil:
         """Write a list of addresses, which has been read before."""
-        cdef size_t at = found.start, done = 1, length
-        if self.is_list_plain:
+        cdef size_t at = found.start, done = 1, each, other
+        cdef Listed one
+        cdef Listed *listed
+        if self.is_list_plain and self.keeps_order:
             memcpy(out, self.data + found.start, found.end - found.start)
             return found.end - found.start
-        out[0] = 0x5B
+        self.listed.count = 0
         while at < found.end:
             if self.data[at] != 0x22:
                 at += 1
                 continue
-            length = string_end(self.data, at, found.end) + 1 - at
+            one.start, one.bytes = at, string_end(self.data, at, found.end) + 1 - at
+            at += one.bytes
+            if vector_push(&self.listed, &one) < 0:
+                self.has_failed = True
+                break
+        listed = <Listed *> self.listed.data
+        out[0] = 0x5B
+        for each in range(self.listed.count):
+            # of more than 2^32 the first ones stay near their places
+            other = each if self.keeps_order else each + <size_t> random_below(
+                &self.random, min(self.listed.count - each, <size_t> 0xFFFFFFFF))
+            one, listed[other] = listed[other], listed[each]
             if done > 1:
                 memcpy(out + done, b", ", 2)
                 done += 2
-            memcpy(out + done, self.data + at, length)
-            done += length
-            at += length
+            memcpy(out + done, self.data + one.start, one.bytes)
+            done += one.bytes
         out[done] = 0x5D
         return done + 1
 

@@ -10,7 +10,7 @@ from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from libc.stdio cimport snprintf
 from libc.string cimport memchr, memcmp, memcpy, strlen
 
-from memlens.kernels.base.vectors cimport Vector, column_of, vector_push
+from memlens.kernels.base.vectors cimport Vector, column_of, vector_push, vector_push_u32
 from memlens.kernels.readers.json_sections cimport (
     E_MORE, E_NO_MEMORY, E_SYNTAX, E_TOO_LARGE, E_TRUNCATED, is_blank, skip_string,
 )
@@ -137,11 +137,41 @@ cdef inline bint is_escaped_letter(const uint8_t *text, size_t count) noexcept n
         text[2] != 0x30 or text[3] != 0x30 or text[4] >= 0x38)
 
 
+cdef bint is_symbol(const uint8_t *text, size_t length) noexcept nogil:
+    """Return whether a text that begins with "<symbol" has a description as code writes them: identifiers with points
+    or double colons between them, in Node.js also with single ones. Others are made of data, as by
+    ``Symbol.for("user:" + mail)``.
+    """
+    cdef size_t at = 8
+    cdef bint is_first = True, has_colons
+    if length == 8:
+        return text[7] == 0x3E
+    if length < 10 or text[7] != 0x20 or text[length - 1] != 0x3E:
+        return False
+    has_colons = begins(text + at, length - at, b"node:", 5) or begins(text + at, length - at, b"dns:", 4)
+    if begins(text + at, length - at, b"Window#", 7):
+        at += 7
+    while at < length - 1:
+        if is_word(text[at]):
+            if is_first and 0x30 <= text[at] <= 0x39:
+                return False
+            is_first = False
+        elif not is_first and (text[at] == 0x2E or (text[at] == 0x3A and has_colons)):
+            is_first = True
+        elif not is_first and begins(text + at, length - at, b"::", 2):
+            is_first = True
+            at += 1
+        else:
+            return False
+        at += 1
+    return not is_first
+
+
 cdef bint is_plain(const uint8_t *text, size_t length) noexcept nogil:
     """Return whether code can name a property so without quotes: an identifier, an accessor's name, or a symbol's."""
     cdef size_t at = 0
     if begins(text, length, b"<symbol", 7):
-        return True
+        return is_symbol(text, length)
     if length >= 2 and text[length - 2] == 0x24 and not is_word(text[length - 1]):
         # RegExp.$& and the like
         length -= 1
@@ -164,7 +194,7 @@ cdef bint is_plain(const uint8_t *text, size_t length) noexcept nogil:
 cdef uint8_t form_of(const uint8_t *text, size_t length) noexcept nogil:
     """Return what a text could be."""
     cdef uint8_t form = F_PLAIN if is_plain(text, length) else 0
-    if begins(text, length, b"<symbol", 7) or (
+    if (form and begins(text, length, b"<symbol", 7)) or (
             length == 9 and (begins(text, length, b"__proto__", 9) or begins(text, length, b"prototype", 9))) or (
             is_among(text, length, GLOBALS, GLOBAL_COUNT)):
         form |= F_ALWAYS
@@ -184,6 +214,25 @@ cdef uint8_t form_of(const uint8_t *text, size_t length) noexcept nogil:
     return form
 
 
+cdef bint is_numeral(const uint8_t *text, size_t length) noexcept nogil:
+    """Return whether a text is an index as the engine writes it, of no more than nine digits."""
+    cdef size_t each
+    if not 0 < length <= 9 or (length > 1 and text[0] == 0x30):
+        return False
+    for each in range(length):
+        if not 0x30 <= text[each] <= 0x39:
+            return False
+    return True
+
+
+cdef uint32_t numeral(const uint8_t *text, size_t length) noexcept nogil:
+    cdef size_t each
+    cdef uint32_t value = 0
+    for each in range(length):
+        value = value * 10 + (text[each] - 0x30)
+    return value
+
+
 cdef class Strings(ArrayReader):
     """Counts the strings; then writes them, and after them one for each that is a name and a content at once.
 
@@ -191,15 +240,16 @@ cdef class Strings(ArrayReader):
     """
 
     cdef readonly uint64_t count, needed
-    cdef Vector own_uses, own_forms
+    cdef Vector own_uses, own_forms, own_numerals
     cdef const uint8_t[::1] uses
     cdef const uint32_t[::1] numbers
-    cdef uint64_t next
+    cdef uint64_t next, splits
     cdef Py_ssize_t next_split
 
     def __cinit__(self, const uint8_t[::1] data, size_t start, size_t end):
         self.own(&self.own_uses, 1)
         self.own(&self.own_forms, 1)
+        self.own(&self.own_numerals, sizeof(uint32_t))
 
     cdef int find(self, size_t *begin, size_t *after) noexcept nogil:
         """Find the next string, between the two quotes. Returns 0 at the end, -1 after an error."""
@@ -238,6 +288,10 @@ cdef class Strings(ArrayReader):
             form = form_of(self.data + begin, after - begin)
             if vector_push(&self.own_uses, &use) < 0 or vector_push(&self.own_forms, &form) < 0:
                 return self.fail(E_NO_MEMORY, begin)
+            if is_numeral(self.data + begin, after - begin) and (
+                    vector_push_u32(&self.own_numerals, numeral(self.data + begin, after - begin)) < 0
+                    or vector_push_u32(&self.own_numerals, <uint32_t> self.count) < 0):
+                return self.fail(E_NO_MEMORY, begin)
             self.count += 1
             if self.count >= MOST_STRINGS:
                 return self.fail(E_TOO_LARGE, begin)
@@ -251,6 +305,10 @@ cdef class Strings(ArrayReader):
     def take_forms(self) -> object:
         """Move out what each text could be, as bits (``uint8``)."""
         return column_of(&self.own_forms, b"B")
+
+    def take_numerals(self) -> object:
+        """Move out each text that is an index in digits: which, and its number (pairs of ``uint32``)."""
+        return column_of(&self.own_numerals, b"I")
 
     def write(self, size_t start, const uint8_t[::1] uses, const uint32_t[::1] numbers):
         """Begin to write at ``start``; ``uses`` and ``numbers`` are those of ``Rows``."""
@@ -309,7 +367,8 @@ cdef class Strings(ArrayReader):
                     return
                 memcpy(out + count[0], b",\n", 2)
                 count[0] += 2
-                count[0] += removed(self.numbers[self.next_split], out + count[0])
+                count[0] += removed(self.count + self.splits, out + count[0])
+                self.splits += 1
             self.next_split += 1
 
     cdef size_t write_name(self, const uint8_t *text, size_t length, uint8_t use, uint8_t *out) noexcept nogil:

@@ -1,6 +1,6 @@
 from typing_extensions import Buffer
 
-from memlens.arrays import U8, U32
+from memlens.arrays import U8, U16, U32, Mask
 from memlens.kernels.readers.scan import Scan
 
 NUMBER: int
@@ -19,19 +19,30 @@ IS_INDEX: int
 IS_TEXT: int
 IS_ODDBALL: int
 DECLARES: int
+MOVES: int
 
 JUDGED: int
 FUNCTION: int
 CODE: int
 TEXT: int
+SYMBOL: int
+STRUCTURE: int
+MANY: int
 
 PROPERTY: int
 OF_CODE: int
+NUMERAL: int
+
+SHORT_TEXT: int
+CONSTANT: int
+TEXT_TOO: int
+A_SYMBOL: int
 
 class Rows(Scan):
     needed: int
     rows: int
     redirected: int
+    most_elements: int
     has_constants: bool
     def __init__(
         self,
@@ -39,7 +50,7 @@ class Rows(Scan):
         start: int,
         end: int,
         roles: U8,
-        kinds: U8,
+        kinds: U16,
         uses: U8,
         width: int,
         nodes: int,
@@ -59,8 +70,9 @@ class Rows(Scan):
     def take_names(self) -> Buffer: ...
     def take_edge_counts(self) -> Buffer: ...
     def take_shared(self) -> Buffer: ...
-    def write(self, start: int, numbers: U32) -> None: ...
-    def cut_shared(self, edge_counts: U32, are_shared: U8) -> None: ...
+    def write(self, start: int, numbers: U32, short: int) -> None: ...
+    def cut_shared(self, edge_counts: U32, are_shared: U8, references: U32) -> None: ...
+    def cut_names(self, are_names: Mask, numerals: U32) -> None: ...
     def fill(self, out: bytearray) -> int: ...
 
 class Trace(Scan):

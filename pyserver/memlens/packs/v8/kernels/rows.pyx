@@ -7,12 +7,19 @@ with the nested arrays of the allocation trace.
 Names of properties are data where an object is used as a dictionary: ``sessions[user]``. Code's are those that compiled
 code has among its constants, and those of prototypes and of the engine's own objects. A file without such constants, as
 older versions and other engines write them, is judged as Python's dumps are: by how many objects of a class have which.
+
+What is a name as well is known by what has it as such: the description of a class's properties leads to their names, in
+their order, and so does code. So what else leads to such a string, or to a symbol, leads to one of all; and elements,
+also those of the engine's arrays, change their places, as their order may be that of a value.
 """
 
-from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
+import os
+
+from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memcpy
 
 from memlens.kernels.base.counts cimport CountRow, Counts, counts_find, counts_free, counts_init, counts_row
+from memlens.kernels.base.random cimport random_below
 from memlens.kernels.base.vectors cimport Vector, column_of, vector_push, vector_push_u32
 from memlens.kernels.readers.json_sections cimport (
     E_MORE, E_NO_MEMORY, E_NO_NODE, E_OK, E_SYNTAX, E_TOO_LARGE, is_blank,
@@ -27,17 +34,22 @@ NUMBER, ZERO, TYPE, NAME, TARGET, EDGES, STATE = range(7)
 """What a field is: a number that stays, one that becomes 0, the row's type, the number of a string, the place of an
 object, the number of an object's edges, a number below 8."""
 
-NAMES, IS_VALUE, IS_ELEMENT, IS_CLASS, IS_INDEX, IS_TEXT, IS_ODDBALL, DECLARES = 1, 2, 4, 8, 16, 32, 64, 128
+NAMES, IS_VALUE, IS_ELEMENT, IS_CLASS, IS_INDEX, IS_TEXT, IS_ODDBALL, DECLARES, MOVES = 1, 2, 4, 8, 16, 32, 64, 128, 256
 """What the type of a row says of its name, as bits: it is a name; a content; that of a node of the DOM; that of a
 class, which is a name if a function has it; no string but an index; a content that may be one of the engine's strings
-of one character; one of its constants, or of an edge that of a property; that of a function."""
+of one character; one of its constants, or of an edge that of a property; that of a function; of an edge that it leads
+to an element, if its name is an index."""
 
-JUDGED, FUNCTION, CODE, TEXT = 1, 2, 4, 8
+JUDGED, FUNCTION, CODE, TEXT, SYMBOL, STRUCTURE, MANY = 1, 2, 4, 8, 32, 64, 128
 """What objects of a type are, as bits: some with properties whose names may be data; functions; parts of compiled code;
-strings."""
+strings; symbols; what has no values of the program, but names; and, found by the edges, those with several elements."""
 
-PROPERTY, OF_CODE = 1, 2
-"""What is known of a text: it is the name of a property, and that of one which code named."""
+PROPERTY, OF_CODE, NUMERAL = 1, 2, 4
+"""What is known of a text: it is the name of a property, and that of one which code named, and it is an index."""
+
+SHORT_TEXT, CONSTANT, TEXT_TOO, A_SYMBOL = 1, 2, 3, 4
+"""What an object is that others share with it: a string of no more than one character, one of the engine's constants,
+another string, a symbol."""
 
 cdef enum:
     R_NUMBER
@@ -57,6 +69,7 @@ cdef enum:
     K_TEXT = 32
     K_ODDBALL = 64
     K_DECLARES = 128
+    K_MOVES = 256
     K_USE = 7               # the bits that are uses of a string
 
 cdef enum:
@@ -65,10 +78,13 @@ cdef enum:
     J_CODE = 4
     J_TEXT = 8
     J_GLOBAL = 16           # of those with properties, globalThis
+    J_STRUCTURE = 64
+    J_MANY = 128
 
 cdef enum:
     P_PROPERTY = 1
     P_OF_CODE = 2
+    P_NUMERAL = 4
 
 cdef enum:
     MOST_ATTRIBUTES = 256   # of a class whose objects aren't used as dictionaries
@@ -78,7 +94,10 @@ cdef enum:
     MOST_FIELDS = 64
     MOST_DIGITS = 20
     MOST_STATE = 8
-    SHARED_KINDS = 3
+    SHARED_KINDS = 5
+    S_SHORT_TEXT = 1
+    S_TEXT_TOO = 3
+    S_SYMBOL = 4
 
 cdef uint32_t NO_NODE_YET = 0xFFFFFFFF
 
@@ -103,7 +122,7 @@ cdef class Rows(ArrayReader):
 
     cdef int fields
     cdef uint8_t roles[MOST_FIELDS]
-    cdef const uint8_t[::1] kinds
+    cdef const uint16_t[::1] kinds
     cdef uint8_t[::1] uses
     cdef uint64_t width, nodes
     cdef Vector counts, shared
@@ -113,13 +132,20 @@ cdef class Rows(ArrayReader):
     cdef uint32_t first_shared[SHARED_KINDS]
     cdef Py_ssize_t owner
     cdef uint64_t left_of_owner, next_index
-    cdef bint notes_edges, is_writing_first, cuts_shared
+    cdef bint notes_edges, is_writing_first, cuts_shared, is_owner_new
     cdef readonly uint64_t needed, rows, redirected
+    cdef uint64_t short
+    cdef uint64_t random, elements      # of the object whose edges are gone through
+    cdef readonly uint64_t most_elements
+    cdef Vector moved                   # what its elements lead to, in the order in which they are written
+    cdef size_t next_moved
+    cdef uint32_t[::1] references       # to strings, for each text
+    cdef const uint32_t[::1] numerals
     cdef int type_field, name_field, target_field
     cdef Vector owners, owner_names     # what each object is, and the number of its name
     cdef const uint8_t[::1] of_types
     cdef const uint8_t[::1] forms
-    cdef const uint8_t[::1] judged
+    cdef uint8_t[::1] judged
     cdef const uint32_t[::1] names
     cdef uint8_t[::1] marks
     cdef Vector own_properties          # of the object whose edges are gone through
@@ -131,7 +157,7 @@ cdef class Rows(ArrayReader):
     cdef readonly bint has_constants
 
     def __cinit__(
-        self, const uint8_t[::1] data, size_t start, size_t end, const uint8_t[::1] roles, const uint8_t[::1] kinds,
+        self, const uint8_t[::1] data, size_t start, size_t end, const uint8_t[::1] roles, const uint16_t[::1] kinds,
         uint8_t[::1] uses, uint64_t width, uint64_t nodes,
     ):
         cdef Py_ssize_t each
@@ -159,6 +185,7 @@ cdef class Rows(ArrayReader):
         self.own(&self.own_properties, 4)
         self.own(&self.candidates, sizeof(Candidate))
         self.own(&self.candidate_names, 4)
+        self.own(&self.moved, 8)
         counts_init(&self.of_prototypes)
         counts_init(&self.of_classes)
         counts_init(&self.of_properties)
@@ -179,7 +206,7 @@ cdef class Rows(ArrayReader):
         self.of_types, self.forms, self.notes_owners = of_types, forms, True
 
     def judge(
-        self, const uint32_t[::1] edge_counts, const uint8_t[::1] owners, const uint32_t[::1] names,
+        self, const uint32_t[::1] edge_counts, uint8_t[::1] owners, const uint32_t[::1] names,
         const uint8_t[::1] forms, uint8_t[::1] marks, bint has_constants,
     ):
         """Mark the names of properties, and those of code, for each text. ``owners`` and ``names`` are of objects.
@@ -248,6 +275,10 @@ cdef class Rows(ArrayReader):
                 return -1
             if status == 0:
                 return self.end_owner() if self.judges else E_OK
+            if self.judges:
+                if self.left_of_owner == 0 and self.end_owner() < 0:
+                    return -1
+                self.next_owner()
             if self.note(row) < 0 or (self.notes_owners and self.note_owner(row) < 0) or (
                     self.judges and self.judge_edge(row) < 0):
                 return -1
@@ -264,7 +295,7 @@ cdef class Rows(ArrayReader):
             if form & F_CONSTANTS:
                 self.has_constants = self.has_constants or form & F_POOL
             else:
-                kind = 0
+                kind &= ~J_CODE
         elif kind == J_JUDGED and form & F_ENGINES:
             kind = 0
         elif kind == J_JUDGED and form & F_GLOBAL:
@@ -278,9 +309,6 @@ cdef class Rows(ArrayReader):
         cdef uint64_t target = row[self.target_field].value // self.width
         cdef uint32_t name
         cdef uint8_t owner
-        if self.left_of_owner == 0 and self.end_owner() < 0:
-            return -1
-        self.next_owner()
         # what belongs to no object is found later
         owner = self.judged[self.owner] if 0 <= self.owner < self.judged.shape[0] else 0
         if self.kinds[row[self.type_field].value] & K_ODDBALL:
@@ -385,6 +413,13 @@ cdef class Rows(ArrayReader):
         cdef uint8_t use, shared = 0
         if kind < 0:
             return -1
+        if self.cuts_shared and self.is_element(kind, row):
+            # its index isn't written
+            kind |= K_INDEX
+            self.elements += 1
+            self.most_elements = max(self.most_elements, self.elements)
+            if self.elements == 2:
+                self.judged[self.owner] |= J_MANY
         for field in range(self.fields):
             if self.roles[field] == R_NAME and not kind & K_INDEX:
                 if row[field].is_negative or row[field].value >= <uint64_t> self.uses.shape[0]:
@@ -402,8 +437,8 @@ cdef class Rows(ArrayReader):
                 if row[field].is_negative or row[field].value % self.width or (
                         row[field].value >= self.width * self.nodes):
                     return self.fail(E_NO_NODE, row[field].begin)
-                if self.cuts_shared and self.shared_of(row[field].value // self.width) >= 0:
-                    self.redirected += 1
+                if self.cuts_shared:
+                    self.note_shared(row[field].value // self.width)
             elif self.roles[field] == R_EDGES:
                 if row[field].is_negative or row[field].value >= NO_NODE_YET:
                     return self.fail(E_TOO_LARGE, row[field].begin)
@@ -413,6 +448,26 @@ cdef class Rows(ArrayReader):
             return self.fail(E_NO_MEMORY, row[0].begin)
         return 0
 
+    cdef bint is_element(self, int kind, const Field *row) noexcept nogil:
+        """Return whether an edge leads to an element of an object, or of one of the engine's arrays."""
+        cdef uint64_t name
+        if not kind & K_MOVES or not 0 <= self.owner < self.judged.shape[0] or self.judged[self.owner] & J_STRUCTURE:
+            return False
+        name = row[self.name_field].value
+        return kind & K_INDEX or (name < <uint64_t> self.marks.shape[0] and self.marks[name] & P_NUMERAL)
+
+    cdef void note_shared(self, uint64_t node) noexcept nogil:
+        """Count a reference that leads to another object in the copy, or does if the string's text is a name."""
+        if node < <uint64_t> self.are_shared.shape[0] and self.are_shared[node] == S_TEXT_TOO:
+            if self.first_shared[S_SHORT_TEXT] != node and not self.is_of_structure():
+                self.references[self.names[node]] += 1
+        elif self.shared_of(node) >= 0:
+            self.redirected += 1
+
+    cdef inline bint is_of_structure(self) noexcept nogil:
+        """Return whether the object whose edges are gone through has names, and no values."""
+        return 0 <= self.owner < self.judged.shape[0] and self.judged[self.owner] & J_STRUCTURE
+
     def take_edge_counts(self) -> object:
         """Move out the number of edges of each object (``uint32``)."""
         return column_of(&self.counts, b"I")
@@ -421,28 +476,46 @@ cdef class Rows(ArrayReader):
         """Move out, for each object, 1 if it is a string of no more than one character, 2 if a constant, else 0."""
         return column_of(&self.shared, b"B")
 
-    def write(self, size_t start, const uint32_t[::1] numbers):
-        """Begin to write at ``start``; ``numbers`` has the number of each string for objects with it as a content."""
+    def write(self, size_t start, const uint32_t[::1] numbers, uint64_t short):
+        """Begin to write at ``start``; ``numbers`` has the number of each string for objects with it as a content.
+
+        Those with no more than one character get the number ``short``, if there is such a text: they stand in the
+        order of their characters.
+        """
         if numbers.shape[0] != self.uses.shape[0]:
             raise ValueError("columns of different lengths")
         self.position = start + 1
-        self.numbers = numbers
+        self.numbers, self.short = numbers, short
         self.is_writing_first = True
         self.owner, self.left_of_owner, self.next_index = -1, 0, 0
 
-    def cut_shared(self, const uint32_t[::1] edge_counts, const uint8_t[::1] are_shared):
+    def cut_names(self, are_names, const uint32_t[::1] numerals):
+        """Let what leads to a string of which ``are_names`` has the text lead to the first one, and call elements of
+        the engine's arrays by these ``numerals``. Called after the rows have been gone through.
+        """
+        self.redirected += int(are_names.astype("uint64") @ self.references)
+        self.numerals = numerals
+        self.random = int.from_bytes(os.urandom(8), "little")
+
+    def cut_shared(
+        self, const uint32_t[::1] edge_counts, uint8_t[::1] are_shared, uint32_t[::1] references,
+    ):
         """Number the elements of each object from 0, and let what leads to one of the shared lead to the first of them.
 
-        Called before the rows are gone through, so that ``redirected`` is how many references that are.
+        Called before the rows are gone through, so that ``redirected`` is how many references that are; but for those
+        to strings, which are counted in ``references`` for each text.
         """
         cdef Py_ssize_t each
-        if edge_counts.shape[0] != are_shared.shape[0]:
+        if edge_counts.shape[0] != are_shared.shape[0] or references.shape[0] != self.uses.shape[0]:
             raise ValueError("columns of different lengths")
         for each in range(SHARED_KINDS):
             self.first_shared[each] = NO_NODE_YET
         for each in range(are_shared.shape[0]):
             if are_shared[each] < SHARED_KINDS and self.first_shared[are_shared[each]] == NO_NODE_YET:
                 self.first_shared[are_shared[each]] = <uint32_t> each
+        if self.first_shared[S_SHORT_TEXT] == NO_NODE_YET:
+            self.first_shared[S_SHORT_TEXT] = self.first_shared[S_TEXT_TOO]
+        self.references = references
         self.edge_counts, self.are_shared, self.cuts_shared = edge_counts, are_shared, True
 
     def fill(self, uint8_t[::1] out) -> int:
@@ -487,10 +560,14 @@ cdef class Rows(ArrayReader):
         cdef uint64_t value
         cdef int64_t shared
         cdef uint8_t role
+        cdef bint is_element = False
         if kind < 0:
             return -1
         if self.cuts_shared:
             self.next_owner()
+            if self.is_owner_new and self.move_elements() < 0:
+                return -1
+            is_element = self.is_element(kind, row)
         for field in range(self.fields):
             role, value = self.roles[field], row[field].value
             if field:
@@ -509,19 +586,66 @@ cdef class Rows(ArrayReader):
                         done += put_number(self.next_index, out + done)
                         self.next_index += 1
                         continue
+                elif is_element:
+                    done += put_number(self.numerals[min(self.next_index, <uint64_t> self.numerals.shape[0] - 1)],
+                                       out + done)
+                    self.next_index += 1
+                    continue
                 elif value >= <uint64_t> self.numbers.shape[0]:
                     return -1
+                elif kind & K_TEXT and self.uses[value] & U_SHORT and self.short < <uint64_t> self.numbers.shape[0]:
+                    done += put_number(self.short, out + done)
+                    continue
                 elif self.numbers[value] != value and (
-                        kind & K_VALUE or (kind & K_CLASS and not self.uses[value] & U_DECLARED)):
+                        kind & K_VALUE or (kind & K_CLASS and not self.uses[value] & U_DECLARED)
+                        or self.numbers[value] < <uint64_t> self.numbers.shape[0]):
                     done += put_number(self.numbers[value], out + done)
                     continue
             elif role == R_TARGET and self.cuts_shared:
+                if is_element and self.next_moved < self.moved.count:
+                    value = (<uint64_t *> self.moved.data)[self.next_moved]
+                    self.next_moved += 1
+                    done += put_number(self.moved_to(value), out + done)
+                    continue
                 shared = self.shared_of(value // self.width)
                 if shared >= 0:
                     done += put_number(self.width * <uint64_t> shared, out + done)
                     continue
             done += self.put_digits(&row[field], out + done)
         return done
+
+    cdef uint64_t moved_to(self, uint64_t value) noexcept nogil:
+        """Return where an edge leads in the copy."""
+        cdef int64_t shared = self.shared_of(value // self.width)
+        return value if shared < 0 else self.width * <uint64_t> shared
+
+    cdef int move_elements(self) noexcept nogil:
+        """Draw the order in which the elements of the object whose edges are next are written. Returns -1 after an
+        error.
+        """
+        cdef Field row[MOST_FIELDS]
+        cdef size_t at = self.position, each, other
+        cdef uint32_t left = self.left_of_owner + 1
+        cdef uint64_t *moved
+        cdef int kind
+        self.is_owner_new = False
+        self.moved.count = self.next_moved = 0
+        if not 0 <= self.owner < self.judged.shape[0] or not self.judged[self.owner] & J_MANY:
+            return 0
+        while left:
+            left -= 1
+            if self.read_row(&at, row) <= 0:
+                return -1
+            kind = self.kind_of(row)
+            if kind >= 0 and self.is_element(kind, row) and vector_push(
+                    &self.moved, &row[self.target_field].value) < 0:
+                return -1
+        moved = <uint64_t *> self.moved.data
+        for each in range(1, self.moved.count):
+            # of more than 2^32 the last ones stay near their places
+            other = <size_t> random_below(&self.random, min(each + 1, <size_t> 0xFFFFFFFF))
+            moved[each], moved[other] = moved[other], moved[each]
+        return 0
 
     cdef inline int put_digits(self, const Field *field, uint8_t *out) noexcept nogil:
         """Write a number as it is in the file."""
@@ -539,6 +663,10 @@ cdef class Rows(ArrayReader):
         if node >= <uint64_t> self.are_shared.shape[0]:
             return -1
         kind = self.are_shared[node]
+        if (kind == S_TEXT_TOO or kind == S_SYMBOL) and self.is_of_structure():
+            return -1
+        if kind == S_TEXT_TOO:
+            kind = S_SHORT_TEXT
         if kind == 0 or kind >= SHARED_KINDS or self.first_shared[kind] == node:
             return -1
         return self.first_shared[kind]
@@ -548,7 +676,8 @@ cdef class Rows(ArrayReader):
         while self.left_of_owner == 0 and self.owner + 1 < self.edge_counts.shape[0]:
             self.owner += 1
             self.left_of_owner = self.edge_counts[self.owner]
-            self.next_index = 0
+            self.next_index = self.elements = 0
+            self.is_owner_new = True
         if self.left_of_owner:
             self.left_of_owner -= 1
 
