@@ -363,10 +363,10 @@ export type FromWebviewMessage =
   | { type: 'openPythonSetting' }
   /** Show the log after an internal error. */
   | { type: 'showLog' }
-  /** Put a text on the clipboard. */
-  | { type: 'copy'; text: string }
-  /** Let the user choose a file, and write the text to it. */
-  | { type: 'saveText'; form: SavedForm; text: string }
+  /** Put a text on the clipboard. With `contents` it may have what objects contain, and the user is asked before. */
+  | { type: 'copy'; text: string; contents?: boolean }
+  /** Let the user choose a file, and write the text to it; `contents` as above. */
+  | { type: 'saveText'; form: SavedForm; text: string; contents?: boolean }
   /** `acts` is how much the user has done on the page since it was made, or was sent to a place. */
   | { type: 'state'; state: ViewState; acts: number }
   /** The commands that do something in the view as it is now; the palette has no others. */

@@ -3213,6 +3213,7 @@ export interface SqlAnswer {
   offset: number;
   more: boolean;
   took_ms: number;
+  contents: boolean;
 }
 
 /** A column of an answer. `type` is that of its values in this page, or the declared one when all are NULL. */

@@ -42,6 +42,29 @@ def dump(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[Small
             yield rooted(graph), lambda query: list(session.stream(query)[1])
 
 
+@pytest.mark.parametrize(
+    ("query", "contents"),
+    [
+        ("SELECT object, type, shallow_bytes FROM objects", False),
+        ("SELECT count(*) FROM strings", False),
+        ("SELECT text FROM strings", True),
+        ("SELECT count(*) FROM strings WHERE text LIKE 'a%'", True),
+        ("SELECT max(length(name)) FROM objects", True),
+        ("SELECT value_of(object) FROM objects", True),
+    ],
+)
+def test_a_query_that_reads_contents_says_so(query: str, contents: bool, tmp_path: Path) -> None:
+    path = tmp_path / "dump.heapsnapshot"
+    heap = HeapFile()
+    root = heap.node("synthetic", "")
+    heap.edge(root, "internal", "kept", heap.node("string", "alice@example.org", 40))
+    path.write_bytes(heap.data())
+    with closing(archived(path, tmp_path)) as snapshot:
+        tables.fill(snapshot, lambda *_: None)
+        with closing(SqlSession(Snapshot.open(snapshot.archive))) as session:
+            assert [session.ask(query).contents for _ in range(2)] == [contents] * 2
+
+
 def test_what_a_set_retains(dump: tuple[SmallGraph, Asked]) -> None:
     graph, asked = dump
     for modulus in (2, 3, 5):

@@ -169,6 +169,23 @@ test('rows are saved unchanged', async () => {
   });
 });
 
+test('what a query reads of contents leaves a heap dump only after a question', async () => {
+  cpSync('tests/fixtures/heap/sessions.hprof.zst', at('sessions.hprof.zst'));
+  page = await Page.open(server, at('sessions.hprof.zst'));
+  await page.command('pane.sql');
+  for (const [asked, contents] of [
+    ["SELECT text FROM strings WHERE text <> '' LIMIT 2", true],
+    ['SELECT type FROM objects LIMIT 2', undefined],
+  ] as const) {
+    await page.runQuery(asked);
+    page.one(GRID).dispatchEvent(new KeyboardEvent('keydown', { key: 'c', ctrlKey: true, bubbles: true }));
+    assert.equal(page.last('copy')?.contents, contents);
+    assert.notEqual(page.last('copy')?.text, '');
+    await page.click('.sql-bar .button', 'CSV');
+    assert.equal(page.last('saveText')?.contents, contents);
+  }
+});
+
 test('names from a snapshot are text', async () => {
   page = await Page.open(server, at('hostile.pickle'));
   await page.command('pane.sql');

@@ -222,6 +222,9 @@ test('threads: one that is revealed opens, a frame leads to its line, a variable
   host.querySelector<HTMLElement>('.heap-bar .icon-button')?.click();
   const lines = String(context.did.pop()).split('\n');
   assert.deepEqual(lines[4]?.split('\t').slice(0, 4), ['δ.σ.Σ.λ μ.π:17', '1', '40 B', '1.00 MiB']);
+  // what a variable contains and what a thread handles are contents
+  assert.match(lines[5] ?? '', /^ρ = Δ @\S+ "…"\t/);
+  assert.doesNotMatch(lines.join('\n'), /Ω|ΓΕΤ/);
   pane.dispose?.();
 });
 

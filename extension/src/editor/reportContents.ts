@@ -1,5 +1,5 @@
 import * as vscode from 'vscode';
-import { pick } from '../base/window';
+import { askWarning, pick } from '../base/window';
 
 /** Whether a heap dump's report quotes what the program held; undefined if the user changed their mind. */
 export async function askForContents(form: 'html' | 'markdown'): Promise<boolean | undefined> {
@@ -21,4 +21,17 @@ export async function askForContents(form: 'html' | 'markdown'): Promise<boolean
   ];
   const title = form === 'html' ? vscode.l10n.t('Export Report') : vscode.l10n.t('Copy Report as Markdown');
   return (await pick(items, { title }))?.values;
+}
+
+/** Whether rows of a query that reads contents may leave the editor. */
+export async function mayTakeContents(how: 'copy' | 'save'): Promise<boolean> {
+  const take = how === 'copy' ? vscode.l10n.t('Copy with Contents') : vscode.l10n.t('Save with Contents');
+  const chosen = await askWarning(
+    vscode.l10n.t('These rows may have what objects contain.'),
+    vscode.l10n.t(
+      'The query reads texts of strings or values of fields. They may be passwords, keys or customers’ data, and whoever gets the rows reads them. Rows of a query without them are taken without a question.',
+    ),
+    take,
+  );
+  return chosen === take;
 }

@@ -20,7 +20,7 @@ import { History } from './history';
 import { showPage } from './html';
 import { OtherReference } from './other';
 import { ViewRequests } from './requests';
-import { askForContents } from './reportContents';
+import { askForContents, mayTakeContents } from './reportContents';
 import { Series } from './series';
 import type { ViewStates } from './states';
 
@@ -426,6 +426,7 @@ export class SnapshotView extends Disposable {
           this.#files[message.of].dismiss();
           return;
         case 'copy':
+          if (message.contents === true && !(await mayTakeContents('copy'))) return;
           await vscode.env.clipboard.writeText(message.text);
           return;
         case 'installPython':
@@ -462,6 +463,7 @@ export class SnapshotView extends Disposable {
           await this.host.copyLink(this, this.#state);
           return;
         case 'saveText':
+          if (message.contents === true && !(await mayTakeContents('save'))) return;
           await this.host.saveText(this, message.form, message.text);
           return;
         case 'state':

@@ -25,7 +25,17 @@ import {
 import { isSelected, type GraphContext } from './context';
 import { selectionMenu } from './menu';
 import { HeapTree, treePane } from './tree';
-import { Badge, bytesCell, copiedObject, countCell, EMPTY, objectCell, PlaceLink, type Cell } from './words';
+import {
+  Badge,
+  bytesCell,
+  copiedObject,
+  copiedText,
+  countCell,
+  EMPTY,
+  objectCell,
+  PlaceLink,
+  type Cell,
+} from './words';
 
 type Node =
   | { readonly is: 'thread'; readonly row: ThreadRow }
@@ -222,10 +232,11 @@ function threadCell(row: ThreadRow): Cell {
   const { state, request, out_of_memory: failed, failed_at: at, frames } = row;
   const name = threadName(row);
   const words = [
-    ...(request === '' ? [] : [t('handles {0}', shorten(request, 200))]),
     ...(state === '' ? [] : [STATES[state] ?? state]),
     plural(frames, '{0} frame', '{0} frames'),
   ].join(', ');
+  // an address, with its parameters: a content
+  const handled = request === '' ? '' : `${t('handles {0}', shorten(request, 200))}, `;
   const mark = failed ? t('ran out of memory') : '';
   return {
     parts: [
@@ -233,7 +244,7 @@ function threadCell(row: ThreadRow): Cell {
         <bdi class="heap-thread">{shorten(name, 100)}</bdi>
         {failed && <Badge text={mark} />}
         {at && <Place frame={at} />}
-        <span class="muted"> {visible(words)}</span>
+        <span class="muted"> {visible(`${handled}${words}`)}</span>
       </span>,
     ],
     copied: visible([name, words, ...(failed ? [mark] : [])].join(', ')),
@@ -274,7 +285,7 @@ function variableCell({ name, kind, object }: VariableRow): Cell {
       {`${head} `}
     </bdi>,
   );
-  return { ...cell, copied: visible(`${head} ${copiedObject(object).name}`) };
+  return { ...cell, copied: visible(`${head} ${copiedText(object)}`) };
 }
 
 function Place({ frame: { file, line } }: { readonly frame: Frame }): VNode | null {

@@ -48,6 +48,8 @@ interface Result {
   readonly unsorted: readonly Row[];
   readonly sort: GridSort | null;
   readonly complete: boolean;
+  /** Whether the rows may have what objects contain. */
+  readonly contents: boolean;
 }
 
 interface Status {
@@ -127,7 +129,13 @@ export class Queries {
     this.editor.dispose();
   }
 
-  readonly post = (message: FromWebviewMessage): void => this.context.api.post(message);
+  /** What leaves the page says whether it may have what objects contain, so that the user is asked. */
+  readonly post = (message: FromWebviewMessage): void =>
+    this.context.api.post(
+      message.type === 'copy' && this.result.value?.contents === true
+        ? { ...message, contents: true }
+        : message,
+    );
 
   readonly take = (query: string): void => {
     this.editor.value = query;
@@ -144,8 +152,8 @@ export class Queries {
     );
     this.place = 0;
     this.keep();
-    this.ask(query, 0, null, ({ columns, rows, more }) =>
-      this.show({ query, columns, rows, unsorted: rows, sort: null, complete: !more }, false),
+    this.ask(query, 0, null, ({ columns, rows, more, contents }) =>
+      this.show({ query, columns, rows, unsorted: rows, sort: null, complete: !more, contents }, false),
     );
   };
 
@@ -269,12 +277,12 @@ export class Queries {
   readonly save = (form: 'csv' | 'json'): void => {
     const result = this.result.value;
     if (!result) return;
-    if (result.complete) this.write(form, result.columns, result.rows);
+    if (result.complete) this.write(form, result, result.rows);
     else this.collect(form, result, []);
   };
 
   private collect(form: 'csv' | 'json', result: Result, before: readonly Row[]): void {
-    const { query, sort, columns } = result;
+    const { query, sort } = result;
     this.latest.ask(
       this.rowsOf({ query, offset: before.length, limit: EXPORT_PAGE_ROWS, sort }),
       (answer) => {
@@ -285,15 +293,15 @@ export class Queries {
         }
         if (answer.more) this.context.say(t('Only the first {0} rows are saved', count(rows.length)));
         this.reportRows(null);
-        this.write(form, columns, rows);
+        this.write(form, result, rows);
       },
       this.failed,
     );
   }
 
-  private write(form: 'csv' | 'json', columns: readonly SqlColumn[], rows: readonly Row[]): void {
+  private write(form: 'csv' | 'json', { columns, contents }: Result, rows: readonly Row[]): void {
     const text = form === 'csv' ? toCsv(columns, rows) : toJson(columns, rows);
-    this.context.api.post({ type: 'saveText', form, text });
+    this.context.api.post({ type: 'saveText', form, text, ...(contents && { contents }) });
   }
 
   private readonly goBack = (step: -1 | 1): void => {

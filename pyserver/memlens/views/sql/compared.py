@@ -30,6 +30,8 @@ class QuerySide(NamedTuple):
 
     columns: list[SqlColumn]
     rows: list[list[Cell]]
+    contents: bool = False
+    """As :attr:`SqlAnswer.contents`."""
 
 
 _Shared: TypeAlias = list[list[Cell] | None]
@@ -79,7 +81,7 @@ def compare_queries(sides: Sequence[QuerySide], key: Sequence[str] = (), *, own:
         by = next((at for at, number in enumerate(plan.compared) if names[number].endswith("_bytes")), 0)
         difference = len(plan.keys) + (len(sides) + 1) * (by + 1) - 1
         joined.sort(key=lambda row: -abs(_amount(row[difference])))
-    return QuerySide(shown, joined)
+    return QuerySide(shown, joined, any(side.contents for side in sides))
 
 
 def _words(sides: int) -> list[str]:
@@ -112,7 +114,7 @@ class Pages:
     def side(self) -> QuerySide:
         """All that was added."""
         first, *further = self._pages
-        side = QuerySide(first.columns, list(first.rows))
+        side = QuerySide(first.columns, list(first.rows), first.contents)
         for page in further:
             side.rows.extend(page.rows)
             side = side._replace(columns=_columns([side, QuerySide(page.columns, page.rows)], 1))
@@ -130,7 +132,8 @@ def answer_page(
         # SQLite's order: NULL, numbers, text
         rows = sorted(rows, key=lambda row: _rank(row[sort.column]), reverse=sort.descending)
     page = rows[offset : offset + limit]
-    return SqlAnswer(compared.columns, page, offset, offset + len(page) < len(rows), took_ms)
+    more = offset + len(page) < len(rows)
+    return SqlAnswer(compared.columns, page, offset, more, took_ms, compared.contents)
 
 
 def _plan(sides: Sequence[QuerySide], columns: Sequence[SqlColumn], key: Sequence[str]) -> _Plan:

@@ -42,6 +42,8 @@ class SqlAnswer(Struct, frozen=True):
     more: bool
     """Whether rows follow."""
     took_ms: float
+    contents: bool = False
+    """Whether the query reads what a heap dump's objects contain: it isn't to leave without a question."""
 
 
 class SqlSort(Struct, frozen=True):
@@ -70,6 +72,7 @@ class Running(NamedTuple):
     columns: tuple[tuple[str, str | None], ...]
     """Names and declared types."""
     ahead: dict[str, tuple[Any, ...]]
+    contents: bool
 
 
 def page(running: Running, offset: int, limit: int, began: float) -> SqlAnswer:
@@ -93,7 +96,7 @@ def page(running: Running, offset: int, limit: int, began: float) -> SqlAnswer:
         for (name, declared), kind in zip(running.columns, kinds, strict=True)
     ]
     took_ms = round((time.perf_counter() - began) * 1e3, 3)
-    return SqlAnswer(columns, rows, offset, row is not None, took_ms)
+    return SqlAnswer(columns, rows, offset, row is not None, took_ms, running.contents)
 
 
 _TYPES: dict[type, ColumnType] = {

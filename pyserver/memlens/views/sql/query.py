@@ -97,7 +97,9 @@ class SqlSession:
         """The parts of the tables that it has."""
         self._refused = ""
         self._named: set[str] = set()
+        self._is_heap = heap_dump_of(snapshot.info) is not None
         self._hides = False
+        self._reads_contents = False
         self._stop = threading.Event()
         self._kept: tuple[str, SqlSort | None, int, Running] | None = None
         self._sets = ObjectSets()
@@ -225,7 +227,8 @@ class SqlSession:
     def _run(self, query: str, sort: SqlSort | None) -> "Running":
         statement, columns = self._compiled(query, sort)
         self._sets.clear()
-        return Running(self._connection.cursor().execute(statement), columns, {})
+        cursor = self._connection.cursor().execute(statement)
+        return Running(cursor, columns, {}, self._reads_contents)
 
     def _compiled(self, query: str, sort: SqlSort | None) -> tuple[str, tuple[tuple[str, str | None], ...]]:
         """The one statement of a query, sorted if it should be, and its columns: names and declared types."""
@@ -258,12 +261,15 @@ class SqlSession:
                 return apsw.SQLITE_OK
             case apsw.SQLITE_READ if one is not None and self._may_read(one.lower(), two):
                 self._named.add(one.lower())
-                hides = self._hides and has_contents(one.lower(), (two or "").lower(), _HEAP_FUNCTIONS)
-                return apsw.SQLITE_IGNORE if hides else apsw.SQLITE_OK
+                if not has_contents(one.lower(), (two or "").lower(), _HEAP_FUNCTIONS):
+                    return apsw.SQLITE_OK
+                self._reads_contents = self._is_heap and not self._hides
+                return apsw.SQLITE_IGNORE if self._hides else apsw.SQLITE_OK
             case apsw.SQLITE_FUNCTION if self._hides and two is not None and two.lower() in OF_CONTENTS:
                 self._refused = f"{two} answers with what objects contain, which needs `values: true`"
                 return apsw.SQLITE_DENY
             case apsw.SQLITE_FUNCTION if two is not None and two.lower() in FUNCTIONS | _OF_COLUMNS:
+                self._reads_contents |= self._is_heap and two.lower() in OF_CONTENTS
                 return apsw.SQLITE_OK
             case apsw.SQLITE_PRAGMA if one is not None and one.lower() in _PRAGMAS:
                 return apsw.SQLITE_OK
@@ -282,9 +288,10 @@ class SqlSession:
     def _problems(self, query: str) -> Iterator[None]:
         """Convert SQLite's exceptions to ours."""
         self._refused = ""
-        self._hides = heap_dump_of(self._snapshot.info) is not None and is_without_contents(query)
+        self._hides = self._is_heap and is_without_contents(query)
         if self._hides:
             check_joins(query)
+        self._reads_contents = False
         self._named.clear()
         try:
             yield
