@@ -22,7 +22,7 @@ from memlens.kernels.base.addresses cimport (
     address_map_build, address_map_free, address_map_init, address_ordinal, address_set_add, address_set_begin,
     address_set_end,
 )
-from memlens.kernels.base.random cimport random_below
+from memlens.kernels.base.random cimport draw_numbers, random_below, shuffle32
 from memlens.kernels.base.vectors cimport vector_push, vector_push_u32, vector_reserve
 from memlens.packs.jvm.kernels.hprof cimport (
     ANDROID_HEAP, CLASS_DUMP, INSTANCE_DUMP, OBJECT_ARRAY_DUMP, WHOLE, Load, Record, Records, id_at, is_object,
@@ -234,18 +234,12 @@ cdef class Order(Survey):
 
     cdef int number_objects(self) noexcept nogil:
         """Draw a number for each id."""
-        cdef uint32_t *numbers
-        cdef uint64_t each, other
         address_set_end(&self.known)
         if self.keeps_order:
             return 0
         if vector_reserve(&self.new_numbers, self.known.count + 1) < 0:
             return -1
-        numbers = <uint32_t *> self.new_numbers.data
-        for each in range(self.known.count):
-            other = random_below(&self.random, each + 1)
-            numbers[each] = numbers[other]
-            numbers[other] = <uint32_t> each
+        draw_numbers(&self.random, <uint32_t *> self.new_numbers.data, self.known.count)
         self.new_numbers.count = self.known.count
         self.new_shift = self.known.shift
         while self.new_shift and self.records.id_bytes == 4 and (
@@ -312,9 +306,7 @@ cdef class Order(Survey):
     cdef int order_chunks(self) noexcept nogil:
         """Order the chunks of the current dump. Those of objects come last, unless the order stays."""
         cdef Chunk *chunks = <Chunk *> self.chunks.data
-        cdef uint32_t *order
-        cdef uint32_t swapped
-        cdef size_t each, other, first
+        cdef size_t each, first
         cdef int is_objects
         self.chunk_order.count = self.next_chunk = 0
         self.pieces.count = self.next_piece = 0
@@ -326,12 +318,8 @@ cdef class Order(Survey):
                 if chunks[each].dump == self.dump and (self.keeps_order or chunks[each].is_objects == is_objects):
                     if vector_push_u32(&self.chunk_order, <uint32_t> each) < 0:
                         return -1
-        order = <uint32_t *> self.chunk_order.data + first
-        for each in range(0 if self.keeps_order else self.chunk_order.count - first):
-            other = random_below(&self.random, each + 1)
-            swapped = order[each]
-            order[each] = order[other]
-            order[other] = swapped
+        if not self.keeps_order:
+            shuffle32(&self.random, <uint32_t *> self.chunk_order.data + first, self.chunk_order.count - first)
         return 0
 
     cdef int take_window(self) noexcept nogil:

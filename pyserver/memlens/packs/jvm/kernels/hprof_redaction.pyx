@@ -15,7 +15,7 @@ from memlens.kernels.base.addresses cimport (
     AddressMap, address_map_build, address_map_free, address_map_init, address_ordinal,
 )
 from memlens.kernels.base.prefetch cimport prefetch
-from memlens.kernels.base.random cimport random_below
+from memlens.kernels.base.random cimport random_below, shuffle_items
 from memlens.kernels.base.vectors cimport Vector, vector_push, vector_reserve
 from memlens.packs.jvm.kernels.hprof cimport (
     ANDROID_HEAP, CLASS_DUMP, CLASS_FIXED_IDS, INSTANCE_DUMP, OBJECT_ARRAY_DUMP, PRIMITIVE_ARRAY_DUMP, ROOT_JNI_GLOBAL,
@@ -350,7 +350,7 @@ cdef class Redaction(Order):
             done += some
             self.elements_left -= some
             self.blocks_done += 1
-        self.shuffle(out, done)
+        shuffle_items(&self.random, out, done, width)
         return <size_t> done * width
 
     cdef void put_run(self, uint8_t *out, uint64_t first, uint64_t count) noexcept nogil:
@@ -390,17 +390,6 @@ cdef class Redaction(Order):
             for each in range(4):
                 high = random_below(&self.random, 0xFFFFFFFF)
                 self.element_keys[each] = high << 32 | random_below(&self.random, 0xFFFFFFFF) | 1
-
-    cdef void shuffle(self, uint8_t *ids, uint64_t count) noexcept nogil:
-        """Shuffle ids that have been written."""
-        cdef uint64_t each, other
-        cdef size_t width = self.records.id_bytes
-        cdef uint8_t[8] swapped
-        for each in range(1, count):
-            other = random_below(&self.random, each + 1)
-            memcpy(swapped, ids + each * width, width)
-            memcpy(ids + each * width, ids + other * width, width)
-            memcpy(ids + other * width, swapped, width)
 
     # records around heaps
 
@@ -521,7 +510,7 @@ cdef class Redaction(Order):
             self.begin_elements(record)
             if whole == record.bytes:
                 self.put_elements(out + 4 + id, <size_t> record.body_bytes)
-                self.shuffle(out + 4 + id, record.number)
+                shuffle_items(&self.random, out + 4 + id, record.number, id)
         else:
             put_u32(out, record.number)
             out[4] = record.element

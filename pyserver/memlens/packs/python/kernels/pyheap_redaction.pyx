@@ -17,7 +17,7 @@ from memlens.kernels.base.addresses cimport (
     address_set_begin, address_set_end,
 )
 from memlens.kernels.base.ascending cimport is_among
-from memlens.kernels.base.random cimport random_below
+from memlens.kernels.base.random cimport draw_numbers, shuffle32, shuffle64, shuffle_items
 from memlens.kernels.base.vectors cimport (
     Vector, vector_free, vector_init, vector_push, vector_push_u32, vector_reserve,
 )
@@ -247,27 +247,17 @@ cdef class PyHeap(Scan):
         cdef uint32_t *numbers
         cdef AddressMap by_group
         cdef Vector addresses, groups
-        cdef size_t each, other
+        cdef size_t each
         cdef int64_t rank
         cdef uint64_t one
-        cdef uint32_t kept
         cdef int status = 0
         if self.known.count >= IS_SHARED or vector_reserve(&self.numbers, self.known.count + 1) < 0:
             return -1
-        numbers = <uint32_t *> self.numbers.data
-        for each in range(self.known.count):
-            other = random_below(&self.random, each + 1)
-            numbers[each] = numbers[other]
-            numbers[other] = <uint32_t> each
+        draw_numbers(&self.random, <uint32_t *> self.numbers.data, self.known.count)
         self.numbers.count = self.known.count
         for each in range(self.chunks.count):
             status |= vector_push_u32(&self.chunk_order, <uint32_t> each)
-        numbers = <uint32_t *> self.chunk_order.data
-        for each in range(1, self.chunk_order.count):
-            other = random_below(&self.random, each + 1)
-            kept = numbers[each]
-            numbers[each] = numbers[other]
-            numbers[other] = kept
+        shuffle32(&self.random, <uint32_t *> self.chunk_order.data, self.chunk_order.count)
         address_map_init(&by_group)
         vector_init(&addresses, 8)
         vector_init(&groups, 8)
@@ -389,9 +379,7 @@ cdef class PyHeap(Scan):
         """Fill ``pieces`` with the objects that come next, in a random order. -1 if out of memory."""
         cdef Chunk *chunk
         cdef Parts parts
-        cdef uint64_t at, kept, total = 0
-        cdef uint64_t *pieces
-        cdef size_t each, other
+        cdef uint64_t at, total = 0
         self.pieces.count = self.next_piece = 0
         while self.next_chunk < self.chunk_order.count and total < WINDOW_BYTES:
             chunk = <Chunk *> self.chunks.data + (<uint32_t *> self.chunk_order.data)[self.next_chunk]
@@ -402,12 +390,7 @@ cdef class PyHeap(Scan):
                 if vector_push(&self.pieces, &at) < 0:
                     return -1
                 at = parts.end
-        pieces = <uint64_t *> self.pieces.data
-        for each in range(1, self.pieces.count):
-            other = random_below(&self.random, each + 1)
-            kept = pieces[each]
-            pieces[each] = pieces[other]
-            pieces[other] = kept
+        shuffle64(&self.random, <uint64_t *> self.pieces.data, self.pieces.count)
         return 0
 
     cdef size_t write_object(self, Parts *parts, uint8_t *out) noexcept nogil:
@@ -461,17 +444,12 @@ cdef class PyHeap(Scan):
     cdef size_t write_addresses(self, size_t at, size_t count, uint8_t *out, bint in_pairs) noexcept nogil:
         """Write addresses with their number, in a random order."""
         cdef size_t each, width = 16 if in_pairs else 8, rows = count // 2 if in_pairs else count
-        cdef uint64_t other
-        cdef uint8_t[16] kept
         put32(out, <uint32_t> rows)
         out += 4
         for each in range(count):
             put64(out + 8 * each, self.new_reference(u64_at(self.data + at + 8 * each)))
-        for each in range(1, 0 if self.keeps_shared else rows):
-            other = random_below(&self.random, each + 1)
-            memcpy(kept, out + width * each, width)
-            memcpy(out + width * each, out + width * other, width)
-            memcpy(out + width * other, kept, width)
+        if not self.keeps_shared:
+            shuffle_items(&self.random, out, rows, width)
         return 4 + 8 * count
 
     cdef uint64_t new_address(self, uint64_t address) noexcept nogil:

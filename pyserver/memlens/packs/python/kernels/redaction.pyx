@@ -19,7 +19,7 @@ from libc.string cimport memcpy
 from memlens.kernels.base.addresses cimport (
     AddressMap, address_map_build, address_map_free, address_map_init, address_ordinal, address_rank,
 )
-from memlens.kernels.base.random cimport random_below
+from memlens.kernels.base.random cimport draw_numbers, shuffle32, shuffle64, shuffle_items
 from memlens.kernels.base.vectors cimport (
     Vector, vector_free, vector_init, vector_push, vector_push_u32, vector_reserve,
 )
@@ -93,24 +93,19 @@ cdef class Dump(Survey):
     # what is drawn before writing
 
     cdef int prepare(self) noexcept nogil:
-        cdef uint32_t *numbers
-        cdef uint64_t each, other
+        cdef size_t each
         if self.keeps_shared:
             return 0
         if self.known.count >= IS_SHARED or vector_reserve(&self.numbers, self.known.count + 1) < 0:
             return -1
-        numbers = <uint32_t *> self.numbers.data
-        for each in range(self.known.count):
-            other = random_below(&self.random, each + 1)
-            numbers[each] = numbers[other]
-            numbers[other] = <uint32_t> each
+        draw_numbers(&self.random, <uint32_t *> self.numbers.data, self.known.count)
         self.numbers.count = self.known.count
         if self.choose_shared() < 0:
             return -1
         for each in range(self.chunks.count):
             if vector_push_u32(&self.chunk_order, <uint32_t> each) < 0:
                 return -1
-        shuffle32(self, <uint32_t *> self.chunk_order.data, self.chunk_order.count)
+        shuffle32(&self.random, <uint32_t *> self.chunk_order.data, self.chunk_order.count)
         return 0
 
     cdef int choose_shared(self) noexcept nogil:
@@ -175,7 +170,7 @@ cdef class Dump(Survey):
                 if self.data[at] == c"O" and vector_push(&self.pieces, &start) < 0:
                     return -1
                 at += bytes
-        shuffle64(self, <uint64_t *> self.pieces.data, self.pieces.count)
+        shuffle64(&self.random, <uint64_t *> self.pieces.data, self.pieces.count)
         return 0
 
     # writing
@@ -203,7 +198,7 @@ cdef class Dump(Survey):
                 self.is_at_objects = True
             elif is_of_object(self.data[self.position]) and not self.keeps_shared:
                 self.position += bytes
-            elif not self.write_next(out, room, done):
+            elif not self.write_next(out, room, done, bytes):
                 return 0
         while not self.keeps_shared:
             if not self.is_within:
@@ -221,16 +216,16 @@ cdef class Dump(Survey):
                 self.is_within = False
             elif not is_of_object(self.data[self.position]):
                 self.position += bytes
-            elif not self.write_next(out, room, done):
+            elif not self.write_next(out, room, done, bytes):
                 return 0
             else:
                 self.is_first = False
         return 0
 
-    cdef bint write_next(self, uint8_t *out, size_t room, size_t *done) noexcept nogil:
-        """Write the record at the position; False if there is too little room."""
+    cdef bint write_next(self, uint8_t *out, size_t room, size_t *done, size_t bytes) noexcept nogil:
+        """Write the record at the position, which has so many bytes; False if there is too little room."""
         cdef const uint8_t *record = self.data + self.position
-        cdef size_t bytes = self.record_bytes(self.position), most
+        cdef size_t most
         most = bytes + self.longer() if record[0] == c"S" else bytes
         if room - done[0] < most:
             self.needed = 0 if done[0] else most
@@ -314,19 +309,8 @@ cdef class Dump(Survey):
                 for each in range(count):
                     self.put_text(out + 4 * <size_t> each, record + 4 * <size_t> each)
             elif tag != c"K" and not self.keeps_shared:
-                self.mix(out + 5, count // 2 if tag == c"d" else count, 16 if tag == c"d" else 8)
+                shuffle_items(&self.random, out + 5, count // 2 if tag == c"d" else count, 16 if tag == c"d" else 8)
         return bytes
-
-    cdef void mix(self, uint8_t *items, uint32_t count, size_t width) noexcept nogil:
-        """Shuffle items of up to 16 bytes."""
-        cdef uint8_t[16] kept
-        cdef uint32_t each
-        cdef uint64_t other
-        for each in range(1, count):
-            other = random_below(&self.random, <uint64_t> each + 1)
-            memcpy(kept, items + width * each, width)
-            memcpy(items + width * each, items + width * other, width)
-            memcpy(items + width * other, kept, width)
 
     cdef size_t write_text(self, const uint8_t *record, uint8_t *out) noexcept nogil:
         """Write a text; since texts have numbers, an empty one takes the place of one that goes."""
@@ -388,26 +372,6 @@ cdef class Dump(Survey):
 
 cdef inline bint is_of_object(uint8_t tag) noexcept nogil:
     return tag == c"O" or tag == c"r" or tag == c"e" or tag == c"i" or tag == c"d" or tag == c"n"
-
-
-cdef void shuffle32(Dump dump, uint32_t *items, size_t count) noexcept nogil:
-    cdef size_t each, other
-    cdef uint32_t kept
-    for each in range(1, count):
-        other = random_below(&dump.random, each + 1)
-        kept = items[each]
-        items[each] = items[other]
-        items[other] = kept
-
-
-cdef void shuffle64(Dump dump, uint64_t *items, size_t count) noexcept nogil:
-    cdef size_t each, other
-    cdef uint64_t kept
-    for each in range(1, count):
-        other = random_below(&dump.random, each + 1)
-        kept = items[each]
-        items[each] = items[other]
-        items[other] = kept
 
 
 cdef inline void put32(uint8_t *out, uint32_t number) noexcept nogil:
