@@ -12,6 +12,7 @@ export const SNAPSHOT_ENDINGS: readonly string[] = [
   'heaptimeline',
   'hprof',
   'html',
+  'jfr',
   'json',
   'out',
   'pb',

@@ -2761,6 +2761,7 @@ export interface ProfileInfo {
   series: string[];
   has_flow: boolean;
   has_short_lived: boolean;
+  has_frees: boolean;
   written_ms: number | null;
 }
 

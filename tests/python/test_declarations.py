@@ -142,7 +142,7 @@ def test_every_rule_is_in_the_docs() -> None:
 
 def test_findings_have_the_names_that_their_rules_declare() -> None:
     files = [path for path in (PACKAGE / "views" / "findings").rglob("*.py") if path.name != "table.py"]
-    files += [path for path in (PACKAGE / "packs").glob("*/*.py") if path.name != "__init__.py"]
+    files += [path for path in (PACKAGE / "packs").rglob("*.py") if path.name != "__init__.py"]
     text = "\n".join(path.read_text("utf-8") for path in files)
     declared = {name for model in table.RULES for name in table.names_of_rules(model)}
     assert {*re.findall(r'\bmade\(\s*"(\w+)"', text)} <= declared

@@ -285,7 +285,6 @@ def test_a_damaged_profile_is_still_called_one(tmp_path: Path) -> None:
 
 
 FOREIGN = {
-    "recording of Flight Recorder": (b"FLR\0\0\2\0\1" + bytes(60), "Flight Recorder"),
     "core dump": (b"\x7fELF\2\1\1\0" + bytes(8) + b"\4\0\x3e\0" + bytes(60), "core dump"),
     "core dump, big endian": (b"\x7fELF\1\2\1\0" + bytes(8) + b"\0\4\0\x14" + bytes(60), "core dump"),
     "program": (b"\x7fELF\2\1\1\0" + bytes(8) + b"\2\0\x3e\0" + bytes(60), ""),

@@ -28,6 +28,7 @@ PROGRAMS = {
     "orders.difference.pb.gz": ("orders.go", "lines = append(lines, strings.Repeat"),
     "orders-cpu.pb.gz": ("orders.go", "own.total(time.Now()"),
     "tracemalloc.pickle": ("index.py", "line = "),
+    "sessions.jfr.zst": ("Sessions.java", "Session session = new Session("),
     "words.heapprofile": ("words.js", "function lineOf"),
 }
 

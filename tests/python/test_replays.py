@@ -22,6 +22,7 @@ from tests.python.archived import (
 from tests.python.conftest import DATA, REAL, ROOT, real_files, real_profiles
 from tests.python.replays import (
     dhat,
+    flight,
     heap_text,
     heaptrack,
     massif,
@@ -316,6 +317,7 @@ READ: dict[str, tuple[Callable[[Path], Profile], list[Path]]] = {
     "massif": (massif.read, [*real_profiles("massif/*"), FIXTURES / "massif.out.ledger"]),
     "dhat": (dhat.read, [*real_profiles("dhat/*", "public/firefox/*"), FIXTURES / "ledger.dhat.json"]),
     "tracemalloc": (tracemalloc.read, [*real_profiles("tracemalloc/*"), FIXTURES / "tracemalloc.pickle"]),
+    "flight recorder": (flight.read, [FIXTURES / "sessions.jfr.zst"]),
     "v8 sampling": (v8_sampling.read, [FIXTURES / "words.heapprofile"]),
     "heap text": (heap_text.read, [*real_profiles(*HEAP_TEXT), FIXTURES / "go-heap.debug1.txt", *HEAP_TEXTS]),
     "memray": (

@@ -11,6 +11,7 @@ import { after, before, describe, test } from 'node:test';
 
 const FILE = 'words.pb.gz';
 const TIMED = 'heaptrack.pprof';
+const RECORDED = 'sessions.jfr.zst';
 const folder = mkdtempSync(path.join(os.tmpdir(), 'memlens-profile-'));
 const at = (name: string): string => path.join(folder, name);
 
@@ -30,6 +31,7 @@ let page: Page;
 before(async () => {
   cpSync(path.join('samples', FILE), at(FILE));
   cpSync('tests/fixtures/profiles/service.heaptrack.zst', at(TIMED));
+  cpSync('tests/fixtures/profiles/sessions.jfr.zst', at(RECORDED));
   server = await RealServer.start(folder);
 });
 after(async () => {
@@ -111,6 +113,24 @@ describe('a profile of one moment', () => {
     await page.filter('');
     assert.ok(boxes().length > 3);
   });
+});
+
+test('of a recording without frees a range has what was allocated, and so has a moment', async () => {
+  page = await Page.open(server, at(RECORDED));
+  const canvas = '.profile-times-canvas';
+  assert.match(value(), /^Sampled objects still alive · 30$/);
+  assert.ok(page.all('.profile-times-key', 'Heap after collections').length > 0);
+  const said = (): string => page.text('.profile-times-head [role=status]');
+  await page.drag(canvas, 0.3 * SIZE.width, 0.6 * SIZE.width);
+  assert.match(said(), /: allocated [\d.]+ MiB$/);
+  assert.equal(page.all('.profile-times-head button', 'Freed').length, 0);
+  await page.press(canvas, 'ArrowRight');
+  assert.match(said(), /: allocated /);
+  assert.match(value(), /^Allocated from .*, in bytes$/);
+  await page.press(canvas, 'Escape');
+  await ask(/what holds them/);
+  await page.command('pane.liveSet');
+  await page.waitUntil(() => page.all('.live-set', 'Sessions.open').length > 0, 'the field that holds them');
 });
 
 describe('a profile of a run', () => {

@@ -19,7 +19,15 @@ const profile: ProfileInfo = {
     has_sizes: false,
     labels: [],
   },
-  ...{ bins: 0, end: 0, time_unit: 'microseconds', series: [], has_flow: false, has_short_lived: true },
+  ...{
+    bins: 0,
+    end: 0,
+    time_unit: 'microseconds',
+    series: [],
+    has_flow: false,
+    has_short_lived: true,
+    has_frees: true,
+  },
   written_ms: null,
 };
 

@@ -154,6 +154,8 @@ class ProfileInfo(CommonInfo, frozen=True, tag_field="model", tag="profile"):
     """Whether it is known what was allocated and freed within a bin, not only what was live at its ends."""
     has_short_lived: bool = True
     """Whether that includes what was both allocated and freed within one bin."""
+    has_frees: bool = True
+    """Whether it is known what was freed, and so what was live at a moment; otherwise only what was allocated when."""
     written_ms: int | None = None
     """When the profile was taken, in milliseconds since 1970; None if the file doesn't say."""
 

@@ -78,7 +78,8 @@ class ProfileTimes(Struct):
     If ``has_flow`` is False only sums are known, perhaps not at every edge: changes are then differences of what was
     live (an increase counts as allocated, a decrease as freed), and ``known`` is a mask of the edges at which they are
     known. ``has_short_lived`` is False if allocations that were made and freed within one bin are not recorded, so that
-    all figures of what happened are lower bounds.
+    all figures of what happened are lower bounds. ``has_frees`` is False if frees are not recorded, so that it is known
+    what was allocated when, and not what was live.
     """
 
     time_us: I64
@@ -91,6 +92,7 @@ class ProfileTimes(Struct):
     unit: str = "microseconds"
     known: Mask | None = None
     has_short_lived: bool = True
+    has_frees: bool = True
 
 
 class Profile(Struct):

@@ -12,9 +12,15 @@ export type TimeRange = NonNullable<ProfileState['range']>;
 export type RangeKind = AllocationSet['kind'];
 
 /** What of a range can be meant. */
-export function rangeKinds(): readonly ChoiceOption<RangeKind>[] {
+export function rangeKinds(hasFrees: boolean): readonly ChoiceOption<RangeKind>[] {
+  const allocated: ChoiceOption<RangeKind> = {
+    value: 'allocated',
+    text: t('Allocated'),
+    title: t('What was allocated in the range'),
+  };
+  if (!hasFrees) return [allocated];
   return [
-    { value: 'allocated', text: t('Allocated'), title: t('What was allocated in the range') },
+    allocated,
     { value: 'freed', text: t('Freed'), title: t('What was freed in the range') },
     {
       value: 'survived',
@@ -49,5 +55,5 @@ export function placeText(value: number, unit: string): string {
 export function isRange({ kind, from, to }: TimeRange, edges: number): boolean {
   const isEdge = (edge: number): boolean => Number.isInteger(edge) && edge >= 0 && edge < edges;
   if (to === null) return isEdge(from);
-  return rangeKinds().some(({ value }) => value === kind) && isEdge(from) && isEdge(to);
+  return rangeKinds(true).some(({ value }) => value === kind) && isEdge(from) && isEdge(to);
 }

@@ -151,9 +151,9 @@ export class ProfileSession
     const { unit, count: counted } = this.value;
     // a range has bytes and counts, of any value
     const ofRange = this.range !== null;
-    const isCounted = this.info.values.some((value) => value.unit === 'count');
+    const isCounted = this.info.has_frees && this.info.values.some((value) => value.unit === 'count');
     const counts = ofRange ? (isCounted ? 'allocation' : null) : counted === null ? 'sample' : 'allocation';
-    setFigures({ unit: ofRange && unit !== 'count' ? 'bytes' : unit, counts });
+    setFigures({ unit: ofRange && (unit !== 'count' || !isCounted) ? 'bytes' : unit, counts });
   }
 
   goTo(state: ProfileState): void {

@@ -30,14 +30,14 @@ export function factsOf({ kind, values, samples, stacks, bins, end, time_unit: u
 
 /** The list of values; of a range, which `name` is, none of them is known. */
 export function valuePicker(
-  { values }: ProfileInfo,
+  { values, has_frees: hasFrees }: ProfileInfo,
   shown: number,
   name: string | null,
   pick: (value: number) => void,
 ): Picker {
   const range = name === null ? '' : name.charAt(0).toUpperCase() + name.slice(1);
   const inUnit =
-    values[shown]?.unit === 'count' ? t('{0}, in allocations', range) : t('{0}, in bytes', range);
+    values[shown]?.unit === 'count' && hasFrees ? t('{0}, in allocations', range) : t('{0}, in bytes', range);
   return {
     ...{ label: t('Value'), key: 'v', value: name === null ? String(shown) : '' },
     options: [

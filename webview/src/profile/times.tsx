@@ -20,7 +20,7 @@ import { rangeKinds, rangeName, type TimeRange, type RangeKind } from './range';
 import type { ProfileSession } from './session';
 import { drawTimes, edgeAt, lineColour, maximum, timesOf, type Times, type TimesLine } from './times-picture';
 
-type TimedProfile = Pick<ProfileInfo, 'time_unit' | 'has_flow' | 'has_short_lived'>;
+type TimedProfile = Pick<ProfileInfo, 'time_unit' | 'has_flow' | 'has_short_lived' | 'has_frees'>;
 
 /** A process that is so many times larger than its heap would leave a flat line of what is live. */
 const DWARFING = 5;
@@ -130,10 +130,17 @@ export class ProfileTimes {
   // --- what is chosen ----------------------------------------------------------------------------------------------
 
   private choose(from: number, to: number | null): void {
-    const { chosen, value } = this.session;
+    const { chosen, value, info } = this.session;
     const isMoment = to === null || to === from;
+    if (isMoment && !info.has_frees) {
+      // nothing is known to be live at a moment; what was allocated about then is
+      const last = Math.max(from, 1);
+      chosen.value = { kind: 'allocated', from: last - 1, to: last };
+      return;
+    }
     // a range is about what fits what is looked at
-    const kind = this.kind.value ?? (value.meaning === 'end' ? 'survived' : 'allocated');
+    const survived = info.has_frees && value.meaning === 'end';
+    const kind = this.kind.value ?? (survived ? 'survived' : 'allocated');
     chosen.value = isMoment
       ? { kind: 'live', from, to: null }
       : { kind, from: Math.min(from, to), to: Math.max(from, to) };
@@ -254,7 +261,7 @@ export class ProfileTimes {
         {range && !isMoment && (
           <Choices
             label={t('Which of the range')}
-            options={rangeKinds()}
+            options={rangeKinds(session.info.has_frees)}
             value={range.kind}
             change={(kind) => {
               session.chosen.value = { ...range, kind };
@@ -288,7 +295,7 @@ function Key({ line: { title, unit, values }, isShown, at }: KeyProps): VNode {
 /** What a range comes to: "allocated 3 MiB in 12, freed 1 MiB in 4, +2 MiB live". */
 function rangeFigures(
   answer: ProfileRangeAnswer,
-  { has_flow: hasFlow, has_short_lived: whole }: TimedProfile,
+  { has_flow: hasFlow, has_short_lived: whole, has_frees: hasFrees }: TimedProfile,
 ): string {
   const grown = answer.live_after_bytes - answer.live_before_bytes;
   const size = (value: number, many: number | null): string =>
@@ -296,6 +303,7 @@ function rangeFigures(
   const allocated = size(answer.allocated_bytes, answer.allocated_count);
   const freed = size(answer.freed_bytes, answer.freed_count);
   const live = t('{0} live', `${grown < 0 ? '−' : '+'}${bytes(Math.abs(grown))}`);
+  if (!hasFrees) return t('allocated {0}', allocated);
   if (!hasFlow) return t('only sums of what was live are known, {0}', live);
   // what was made and freed between two marks of the recorder isn't seen
   return whole

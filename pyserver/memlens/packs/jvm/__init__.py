@@ -5,6 +5,7 @@ import re
 from msgspec.structs import replace
 
 from memlens.packs.api import (
+    NOTHING,
     Classes,
     CollectionTypes,
     Declarations,
@@ -151,24 +152,59 @@ PACK = Pack(
                 reader=Part(f"{_HERE}.proof.reader:HprofReader"),
             ),
         ),
+        Format(
+            name="jfr",
+            title="recording of Java Flight Recorder",
+            label="JFR",
+            file_names=("*.jfr", "*.jfr.gz", "*.jfr.zst"),
+            beginning=b"FLR\0",
+            several=phrase("recordings of Java Flight Recorder"),
+            reader=Part(f"{_HERE}.flight.reader"),
+            not_redacted=(
+                phrase(
+                    "Recordings of Java Flight Recorder have command lines, environment variables, properties and "
+                    "names, in a format that Memlens can't write"
+                ),
+                NOTHING,
+            ),
+        ),
     ),
-    foreign=Part(f"{_HERE}.foreign:FILES"),
     rules=(
-        Rule(findings=("class_loaders",), find=Part(f"{_HERE}.loaders:class_loaders")),
-        Rule(findings=("weak_references",), find=Part(f"{_HERE}.weak_references:weak_references")),
+        Rule(
+            findings=("sampled_leak",),
+            find=Part(f"{_HERE}.flight.findings:sampled_leak"),
+            model="profile",
+        ),
+        Rule(findings=("class_loaders",), find=Part(f"{_HERE}.loaders:class_loaders"), model="graph"),
+        Rule(
+            findings=("weak_references",),
+            find=Part(f"{_HERE}.weak_references:weak_references"),
+            model="graph",
+        ),
         Rule(
             findings=("tiny_collections",),
             find=Part(f"{_HERE}.tiny_collections:tiny_collections"),
+            model="graph",
             of_waste=True,
         ),
         Rule(
             findings=("oversized_collections",),
             find=Part(f"{_HERE}.slots:oversized_collections"),
+            model="graph",
             of_waste=True,
         ),
-        Rule(findings=("null_arrays",), find=Part(f"{_HERE}.slots:null_arrays"), of_waste=True),
-        Rule(findings=("zero_arrays",), find=Part(f"{_HERE}.slots:zero_arrays"), of_waste=True),
-        Rule(findings=("hash_collisions",), find=Part(f"{_HERE}.buckets:hash_collisions"), of_waste=True),
+        Rule(
+            findings=("null_arrays",), find=Part(f"{_HERE}.slots:null_arrays"), model="graph", of_waste=True
+        ),
+        Rule(
+            findings=("zero_arrays",), find=Part(f"{_HERE}.slots:zero_arrays"), model="graph", of_waste=True
+        ),
+        Rule(
+            findings=("hash_collisions",),
+            find=Part(f"{_HERE}.buckets:hash_collisions"),
+            model="graph",
+            of_waste=True,
+        ),
     ),
     runtimes=(
         # its programs have the names of HotSpot's, and load a libjvm.so as well

@@ -353,7 +353,7 @@ def _are_both(uses: U8) -> Mask:
 def _numbers(uses: U8) -> U32:
     """The number of each text for objects that have it as their content: one after all others, if it is a name, too.
 
-    The order of texts is that in which the engine came upon them, by which characters would be told. So those of
+    The order of texts is that in which the engine came upon them, which would give characters away. So those of
     contents change places.
     """
     random = np.random.default_rng()

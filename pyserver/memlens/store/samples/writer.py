@@ -100,6 +100,7 @@ def _info(profile: Profile, source: SourceFile, stacks: int, deep: list[FileWarn
         series=[] if times is None else list(times.series),
         has_flow=times is not None and times.has_flow,
         has_short_lived=times is None or times.has_short_lived,
+        has_frees=times is None or times.has_frees,
         written_ms=plausible_time(profile.settings.get("written_ms")),
     )  # fmt: skip
 

@@ -147,7 +147,7 @@ def _of_profile(case: ProfileCase) -> tuple[str, Sentences]:
             first = phrase("Peak {peak}{when}.", peak=whole, when=_when(case))
         case "live":
             first = phrase("{whole} in use when the profile was taken.", whole=whole)
-        case "end":
+        case "end" if main.unit == "bytes":
             first = phrase("{whole} in use at the end.", whole=whole)
         case _:
             first = phrase("{value}: {whole}.", value=main.title, whole=whole)

@@ -77,7 +77,7 @@ def times(snapshot: Snapshot) -> ProfileTimesAnswer:
     peaks, edges = stored.peaks, stored.edges
     series = []
     for name in info.series:
-        own = Text(name.replace("_", " ").capitalize())
+        own = Text(name.removesuffix("_bytes").replace("_", " ").capitalize())
         title, unit, within = _TITLES.get(name, (own, _unit_of(name), False))
         counts, values = stored.series[name], None
         if within and info.time_unit == "microseconds":
@@ -117,6 +117,8 @@ def between(snapshot: Snapshot, first: int, last: int, filter_text: str) -> Prof
         return int(flow.amounts.sum()), int(flow.counts.sum()) if counted else None
 
     first, last = min(first, last), max(first, last)
+    if not profile_of(snapshot.info).has_frees:
+        return ProfileRangeAnswer(*sums(flow("allocated", first, last)), 0, None, 0, 0)
     allocated, freed = flow("allocated", first, last), flow("freed", first, last)
     live = sums(flow("live", first, None))[0]
     change = sums(allocated)[0] - sums(freed)[0]

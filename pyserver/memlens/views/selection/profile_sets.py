@@ -141,7 +141,7 @@ def columns_of(snapshot: Snapshot, of: AllocationSet) -> SampleColumns:
     info, value = profile_of(snapshot.info), value_of(snapshot, of)
     if not _is_whole(of):
         flow = flow_of(snapshot, of)
-        amounts = flow.counts if value.unit == "count" else flow.amounts
+        amounts = flow.counts if value.unit == "count" and counts_ranges(info) else flow.amounts
         return SampleColumns(amounts, flow.counts, (amounts != 0) | (flow.counts != 0))
     amounts = snapshot.samples.value[_number(info, of)]
     if value.count is None:
@@ -154,7 +154,7 @@ def sample_values(snapshot: Snapshot, of: AllocationSet) -> OneSide:
     """The type of these figures."""
     info, value = profile_of(snapshot.info), value_of(snapshot, of)
     if not _is_whole(of):
-        unit = "count" if value.unit == "count" else "bytes"
+        unit = "count" if value.unit == "count" and counts_ranges(info) else "bytes"
         types = (ValueName(value.name, unit), ValueName("allocations", "count"))
         return OneSide(types, counts_ranges(info))
     count = "samples" if value.count is None else info.values[value.count].name
@@ -168,7 +168,7 @@ def _is_whole(of: AllocationSet) -> bool:
 
 def counts_ranges(info: ProfileInfo) -> bool:
     """Whether it is known how many allocations a part of the run made; some formats count none."""
-    return any(value.unit == "count" for value in info.values)
+    return info.has_frees and any(value.unit == "count" for value in info.values)
 
 
 def _number(info: ProfileInfo, of: AllocationSet) -> int:
@@ -205,6 +205,11 @@ def flow_of(snapshot: Snapshot, of: AllocationSet) -> Flow:
     info, times = profile_of(snapshot.info), snapshot.times
     if times is None:
         raise BadRequestError(phrase("The profile has no times, so no part of its run can be chosen"))
+    if not info.has_frees and (of.to_moment is None or of.kind != "allocated"):
+        raise BadRequestError(
+            phrase("The recording doesn't say what was freed, so it isn't known what was live when"),
+            advice=phrase("Ask what was allocated between two moments."),
+        )
     first = _edge(info, 0 if of.from_moment is None else of.from_moment)
     if of.to_moment is None:
         return _summed(snapshot, times, 0, first, 1, 1)

@@ -1,0 +1,172 @@
+"""Methods, classes, threads and stacks of a recording, numbered across its chunks."""
+
+import re
+from collections.abc import Callable, Iterator
+
+import numpy as np
+
+from memlens.arrays import I64, U32
+from memlens.formats.stacks import CUT, Numbers
+from memlens.model.frames import Frames, SourceFrame, profiled_frame
+from memlens.packs.jvm.flight.chunks import Chunk
+from memlens.packs.jvm.frames import in_package, outermost
+from memlens.units import shortened
+
+CODE_CONSTANTS = {
+    "java.lang.String": ("",),
+    "java.lang.Class": ("name",),
+    "jdk.types.Symbol": ("string",),
+    "jdk.types.Method": ("type", "name"),
+    "jdk.types.StackTrace": ("truncated", "frames"),
+    "java.lang.Thread": ("osName", "javaName"),
+}
+"""What is read to name code."""
+
+UNKNOWN = "(unknown)"
+_MOST_DEPTH = 4_096
+_MOST_NAME = 2_000
+_PRIMITIVES = {
+    "B": "byte", "C": "char", "D": "double", "F": "float", "I": "int", "J": "long", "S": "short", "Z": "boolean",
+}  # fmt: skip
+_LAMBDA = re.compile(r"(\$\$Lambda)(?:\$\d+)?(?:[+/.](?:0x)?[0-9a-fA-F]+)+(?![\w$])")
+"""The part of a lambda's class that is another number in each run."""
+
+_KOTLIN = "Kt"
+"""What the class of a file's functions ends in, that Kotlin makes: ``FooKt`` of ``Foo.kt``."""
+
+
+def type_name(internal: str) -> str:
+    """Return a class's name as in source: ``int[][]`` for ``[[I``, ``java.util.List[]`` for ``[Ljava/util/List;``."""
+    depth = len(internal) - len(internal.lstrip("["))
+    name = internal[depth:]
+    if depth:
+        name = name[1:-1] if name.startswith("L") and name.endswith(";") else _PRIMITIVES.get(name, name)
+    name = _LAMBDA.sub(r"\1", name).replace("/", ".")
+    return shortened(name or UNKNOWN, _MOST_NAME) + "[]" * min(depth, 255)
+
+
+def source_file(internal: str) -> str:
+    """Return the file that a class is usually in, with its package's folders: recordings don't say it."""
+    if internal.startswith("["):
+        return ""
+    internal = _LAMBDA.sub(r"\1", internal)
+    name = outermost(internal).rpartition("/")[2]
+    if name.endswith(_KOTLIN) and len(name) > len(_KOTLIN):
+        return in_package(internal, f"{name.removesuffix(_KOTLIN)}.kt")
+    return in_package(internal, f"{name}.java") if name else ""
+
+
+class Code:
+    """The frames, stacks and texts of all chunks so far. Stack 0 is empty, text 0 unknown."""
+
+    def __init__(self) -> None:
+        self._frames: Numbers[SourceFrame] = Numbers()
+        self._stacks: Numbers[bytes] = Numbers()
+        self._texts: Numbers[str] = Numbers()
+        self.stack([])
+        self.text("")
+
+    def text(self, text: str) -> int:
+        """The number of a text."""
+        return self._texts[text]
+
+    def stack(self, frames: list[SourceFrame]) -> int:
+        """The number of a stack, innermost frame first."""
+        return self._stacks[np.array([self._frames[each] for each in frames], np.uint32).tobytes()]
+
+    def strings(self) -> dict[int, str]:
+        """The texts by their numbers."""
+        return {number: text for text, number in self._texts.items()}
+
+    def frames(self) -> Frames:
+        """All frames and stacks."""
+        stacks = [np.frombuffer(each, np.uint32) for each in self._stacks]
+        starts = np.concatenate(([0], np.cumsum([len(each) for each in stacks]))).astype(np.uint64)
+        return Frames(
+            list(self._frames), starts, np.concatenate(stacks) if stacks else np.empty(0, np.uint32)
+        )
+
+    def of(self, chunk: Chunk) -> "ChunkCode":
+        """The code of a chunk."""
+        return ChunkCode(self, chunk)
+
+    def stacks_of(self, frames: list[SourceFrame], numbers: U32, ends: I64, cut: list[bool]) -> list[int]:
+        """The numbers of stacks, which have ``frames`` at ``numbers`` up to their ``ends``, and may be cut off."""
+        of_frames = np.array([self._frames[each] for each in frames], np.uint32)
+        sequence = of_frames[numbers]
+        last = np.array([self._frames[CUT]], np.uint32).tobytes()
+        found, start = [], 0
+        for end, cut_here in zip(ends.tolist(), cut, strict=True):
+            is_cut = cut_here or end - start > _MOST_DEPTH
+            stack = sequence[start : min(end, start + _MOST_DEPTH)].tobytes()
+            found.append(self._stacks[stack + last if is_cut else stack])
+            start = end
+        return found
+
+
+class ChunkCode:
+    """What the keys of a chunk's constants stand for."""
+
+    def __init__(self, code: Code, chunk: Chunk) -> None:
+        self._code, self._chunk = code, chunk
+        self._classes: dict[int, str] = {}
+
+    def class_name(self, key: int) -> str:
+        """A class's name as the virtual machine has it, ``java/lang/String``; "" for none."""
+        if key not in self._classes:
+            symbol = self._chunk.pool("java.lang.Class").value(key, "name")
+            self._classes[key] = "" if symbol is None else self._symbol(symbol)
+        return self._classes[key]
+
+    def types(self, keys: I64) -> U32:
+        """The text of each class's name."""
+        return self._texts(keys, lambda key: type_name(name) if (name := self.class_name(key)) else "")
+
+    def threads(self, keys: I64) -> U32:
+        """The text of each thread's name."""
+        return self._texts(keys, self._thread)
+
+    def stacks(self, keys: I64) -> U32:
+        """The number of each stack; 0 for one that isn't there."""
+        distinct, inverse = np.unique(keys, return_inverse=True)
+        pool = self._chunk.pool("jdk.types.StackTrace")
+        places = [pool.place(key) for key in distinct.tolist()]
+        known = np.array([place for place in places if place is not None], np.int64)
+        begins = pool.column("frames")[known].astype(np.uint64)
+        ends, rows = self._chunk.arrays("jdk.types.StackTrace", "frames", begins, ("method", "lineNumber"))
+        pairs, numbers = np.unique(rows, axis=0, return_inverse=True)
+        frames = list(self._frames(pairs.tolist()))
+        cut = (pool.column("truncated")[known] != 0).tolist()
+        found = iter(
+            self._code.stacks_of(frames, numbers.ravel().astype(np.uint32), ends.astype(np.int64), cut)
+        )
+        numbers_of = [0 if place is None else next(found) for place in places]
+        return np.array(numbers_of, np.uint32)[inverse] if len(keys) else np.empty(0, np.uint32)
+
+    def _frames(self, pairs: list[list[int]]) -> Iterator[SourceFrame]:
+        methods = self._chunk.pool("jdk.types.Method")
+        for key, line in pairs:
+            owner, name = (methods.value(key, field) or 0 for field in ("type", "name"))
+            class_name, method = self.class_name(owner), self._symbol(name)
+            function = ".".join(
+                part for part in (type_name(class_name) if class_name else "", method) if part
+            )
+            # lines below 1 mean: unknown, native
+            yield profiled_frame(source_file(class_name), max(line, 0), function or UNKNOWN)
+
+    def _symbol(self, key: int) -> str:
+        place = self._chunk.pool("jdk.types.Symbol").value(key, "string")
+        return "" if place is None else self._chunk.text_at(place)
+
+    def _thread(self, key: int) -> str:
+        pool = self._chunk.pool("java.lang.Thread")
+        for field in ("javaName", "osName"):
+            place = pool.value(key, field)
+            if place is not None and (name := self._chunk.text_at(place)):
+                return shortened(name, _MOST_NAME)
+        return ""
+
+    def _texts(self, keys: I64, text_of: Callable[[int], str]) -> U32:
+        distinct, inverse = np.unique(keys, return_inverse=True)
+        texts = np.array([self._code.text(text_of(key)) for key in distinct.tolist()], np.uint32)
+        return texts[inverse] if len(keys) else np.empty(0, np.uint32)

@@ -1,0 +1,89 @@
+"""What a recording says of leaks: a line that allocated what is still alive all the while, and what holds that."""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from memlens.arrays import I64
+from memlens.packs.jvm.flight.labels import AGE, HELD_BY
+from memlens.store.snapshot import Snapshot
+from memlens.texts import phrase, plural
+from memlens.views.findings.groups import TopGroup
+from memlens.views.findings.profile.case import ProfileCase, is_own
+from memlens.views.findings.writing import Ranked, made, percent
+from memlens.views.selection.profile_filters import matching
+
+LEAST_SAMPLES, LEAST_SHARE, LEAST_HELD = 16, 0.2, 0.5
+PARTS, LEAST_OF_PART, LEAST_IN_PART = 3, 0.02, 2
+"""A leak is a line whose objects survive from each third of the time in which any were allocated: what a program keeps
+from its start is of the first, of a cache that forgets it is none. The last one has few, as a full sample takes objects
+that were allocated among many others rarely."""
+
+
+def sampled_leak(case: ProfileCase) -> Iterator[Ranked]:
+    """A line of the program allocated a fifth of the sampled objects that are alive, from first to last."""
+    value = case.number("count", "end")
+    if value is None or case.total(value) <= 0:
+        return
+    for group in case.by_line(value, "live").groups[:3]:
+        if not is_own(group) or group.amount < max(LEAST_SAMPLES, LEAST_SHARE * case.total(value)):
+            continue
+        alive = _alive(case.snapshot, value, group)
+        if not _lasts(alive, case):
+            continue
+        holder = phrase("")
+        if alive.holder and alive.held >= LEAST_HELD * group.amount:
+            holder = phrase(
+                plural(alive.held, ", {n} of them held by {holder}", ", {n} of them held by {holder}"),
+                n=alive.held,
+                holder=alive.holder,
+            )
+        sentence = phrase(
+            "{line} allocated {n} of {all} sampled objects that are still alive ({share}), from first to last{holder}.",
+            line=group.with_function(), n=group.measured(), all=f"{case.total(value):,}",
+            share=percent(group.amount, case.total(value)), holder=holder,
+        )  # fmt: skip
+        finding = made(
+            "sampled_leak",
+            phrase("Kept from first to last"),
+            sentence,
+            group.figure,
+            group.evidence,
+            group.line,
+        )
+        yield Ranked(group.amount / case.total(value), finding)
+
+
+class _Alive(NamedTuple):
+    """Samples of a line: how many of each age, and what holds most of them."""
+
+    ages: I64
+    counts: I64
+    holder: str
+    held: int
+
+
+def _alive(snapshot: Snapshot, value: int, group: TopGroup) -> _Alive:
+    counts = np.where(matching(snapshot, group.evidence.of.filter), snapshot.samples.value[value], 0)
+    labels, strings = snapshot.samples.labels, snapshot.strings
+    names = {name: number for number in np.unique(labels["key"]).tolist() if (name := strings[number])}
+    of_labels = counts[labels["sample"]]
+    is_age = labels["key"] == names.get(AGE, -1)
+    is_holder = (labels["key"] == names.get(HELD_BY, -1)) & (of_labels > 0)
+    held = np.bincount(labels["text"][is_holder], of_labels[is_holder])
+    most = int(held.argmax()) if len(held) else 0
+    return _Alive(
+        labels["number"][is_age], of_labels[is_age], strings[most] if most else "",
+        int(held[most]) if len(held) else 0,
+    )  # fmt: skip
+
+
+def _lasts(alive: _Alive, case: ProfileCase) -> bool:
+    ages, labels = alive.ages, case.snapshot.samples.labels
+    if not len(ages):
+        return False
+    oldest = int(labels["number"].max(initial=0))
+    thirds = np.minimum(PARTS * (oldest - ages) // max(oldest, 1), PARTS - 1)
+    parts = np.bincount(thirds, alive.counts, PARTS)
+    return bool((parts >= max(LEAST_IN_PART, LEAST_OF_PART * parts.sum())).all())

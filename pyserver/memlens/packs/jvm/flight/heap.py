@@ -1,0 +1,121 @@
+"""How heap and process grew while a recording ran: what was used after each collection, and memory beside it."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from memlens.arrays import I64, U64
+from memlens.model.profile import CHANGE_DTYPE, Column, ProfileTimes
+from memlens.packs.jvm.flight.chunks import Chunk
+
+_HEAP, _METASPACE = "jdk.GCHeapSummary", "jdk.MetaspaceSummary"
+HEAP_EVENTS = {
+    _HEAP: ("startTime", "when", "heapUsed", "heapSpace.committedSize"),
+    _METASPACE: ("startTime", "when", "metaspace.used"),
+    "jdk.ResidentSetSize": ("startTime", "size"),
+    "jdk.ContainerMemoryUsage": ("startTime", "memoryUsage"),
+    "jdk.DirectBufferStatistics": ("startTime", "memoryUsed"),
+    "jdk.NativeMemoryUsageTotal": ("startTime", "committed"),
+}
+HEAP_CONSTANTS = {"jdk.types.GCWhen": ("when",)}
+
+AFTER, COMMITTED = "heap_after_collections_bytes", "committed_heap_bytes"
+_OTHERS = (
+    ("jdk.ResidentSetSize", "size", "rss_bytes"),
+    ("jdk.ContainerMemoryUsage", "memoryUsage", "container_bytes"),
+    ("jdk.DirectBufferStatistics", "memoryUsed", "direct_buffers_bytes"),
+    ("jdk.NativeMemoryUsageTotal", "committed", "native_memory_bytes"),
+)
+_AFTER_COLLECTION = "After GC"
+_MOST_BINS = 500
+_MOST_BYTES = 2**56
+
+
+class Readings(NamedTuple):
+    """Values at times, of a line over time."""
+
+    times_ns: list[I64]
+    values: list[I64]
+
+
+class HeapOverTime:
+    """Collects what the chunks of a recording say."""
+
+    def __init__(self) -> None:
+        self._lines: dict[str, Readings] = {}
+        self._used: Readings = Readings([], [])
+
+    def add(self, chunk: Chunk) -> None:
+        """Take a chunk's readings."""
+        whens = chunk.pool("jdk.types.GCWhen")
+        after = {
+            key
+            for key in whens.all_keys()
+            if chunk.text_at(whens.value(key, "when") or 0) == _AFTER_COLLECTION
+        }
+        for name, column, line in (
+            (_HEAP, "heapUsed", AFTER),
+            (_HEAP, "heapSpace.committedSize", COMMITTED),
+            (_METASPACE, "metaspace.used", "metaspace_bytes"),
+        ):
+            events = chunk.events.get(name)
+            if events is None:
+                continue
+            chosen = np.isin(events["when"], list(after))
+            times = chunk.header.time_ns(events["startTime"])
+            self._take(line, times[chosen], events[column][chosen])
+            if line == AFTER:
+                self._used.times_ns.append(times)
+                self._used.values.append(np.clip(events[column], 0, _MOST_BYTES))
+        for name, column, line in _OTHERS:
+            events = chunk.events.get(name)
+            if events is not None:
+                self._take(line, chunk.header.time_ns(events["startTime"]), events[column])
+
+    def times(self, start_ns: int, allocated_ns: I64, samples: I64, sizes: I64) -> ProfileTimes | None:
+        """The lines over time, and what was allocated when, of samples by their numbers; None for an instant."""
+        lines = {
+            name: (np.concatenate(of.times_ns), np.concatenate(of.values)) for name, of in self._lines.items()
+        }
+        ends = [int(times.max()) for times, _ in lines.values() if len(times)]
+        ends += [int(allocated_ns.max())] if len(allocated_ns) else []
+        end_ns = max(ends, default=start_ns)
+        if end_ns - start_ns < 1000:
+            return None
+        bins = min(_MOST_BINS, max((end_ns - start_ns) // 20_000_000, 1))
+        edges = np.linspace(0, (end_ns - start_ns + 999) // 1000, bins + 1).astype(np.int64)
+        series = {
+            name: _at(edges, (times - start_ns) // 1000, values) for name, (times, values) in lines.items()
+        }
+        peaks = series.get(AFTER, np.zeros(bins + 1, np.int64)).copy()
+        if self._used.times_ns:
+            used = np.concatenate(self._used.values)
+            places = np.searchsorted(edges, (np.concatenate(self._used.times_ns) - start_ns) // 1000)
+            np.maximum.at(peaks, np.minimum(places, bins), used)
+        offsets, changes = _changes(edges, (allocated_ns - start_ns) // 1000, samples, sizes)
+        return ProfileTimes(edges, series, peaks, offsets, changes, has_frees=False)
+
+    def _take(self, line: str, times: I64, values: I64) -> None:
+        if len(times):
+            of = self._lines.setdefault(line, Readings([], []))
+            of.times_ns.append(times)
+            of.values.append(np.clip(values, 0, _MOST_BYTES))
+
+
+def _at(edges: I64, times: I64, values: I64) -> I64:
+    """The last value at each edge; the first one before it is known."""
+    order = np.argsort(times, kind="stable")
+    places = np.searchsorted(times[order], edges, "right") - 1
+    return values[order][np.maximum(places, 0)]
+
+
+def _changes(edges: I64, times: I64, samples: I64, sizes: I64) -> tuple[U64, Column]:
+    """What each sample allocated in each bin, and where the rows of each edge begin."""
+    bins = np.clip(np.searchsorted(edges, times), 1, len(edges) - 1) if len(times) else times
+    count = int(samples.max(initial=-1)) + 1
+    keys, inverse = np.unique(bins * max(count, 1) + samples, return_inverse=True)
+    changes = np.zeros(len(keys), CHANGE_DTYPE)
+    changes["sample"] = keys % max(count, 1)
+    np.add.at(changes["allocated_bytes"], inverse, sizes)
+    offsets = np.searchsorted(keys // max(count, 1), np.arange(len(edges) + 1)).astype(np.uint64)
+    return offsets, changes

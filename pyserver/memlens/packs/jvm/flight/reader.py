@@ -1,0 +1,270 @@
+"""Reads recordings of Java Flight Recorder, and of async-profiler in the same format, into profiles.
+
+What is read: samples of allocations (``jdk.ObjectAllocationSample``; of older virtual machines and async-profiler
+``ObjectAllocationInNewTLAB`` and ``OutsideTLAB``), a sample of the objects that are still alive with what holds them
+(``jdk.OldObjectSample``, ``profiler.LiveObject``), and how the heap and the process grew. Whatever else a recording
+has, as command lines, environment and properties, is neither kept nor shown.
+
+Sources: ``metadata.xml`` (the events), ``leakprofiler/`` (old objects) of OpenJDK's HotSpot; ``flightRecorder.cpp`` of
+async-profiler.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from msgspec import Struct, field
+
+from memlens.arrays import I64, U32, Mask
+from memlens.formats.containers import Source
+from memlens.formats.errors import DamagedSnapshotError, NotASnapshotError
+from memlens.model.info import FileWarning, ValueType
+from memlens.model.profile import LABEL_DTYPE, Column, Profile, sums_fit
+from memlens.packs.jvm.flight.chunks import MAGIC, Chunk, chunks
+from memlens.packs.jvm.flight.code import CODE_CONSTANTS, Code
+from memlens.packs.jvm.flight.heap import HEAP_CONSTANTS, HEAP_EVENTS, HeapOverTime
+from memlens.packs.jvm.flight.kept import KEPT_CONSTANTS, KEPT_EVENTS, Batch, KeptObjects
+from memlens.packs.jvm.flight.labels import AGE, HELD_BY, ROOT, THREAD, TYPE
+from memlens.progress import Report
+from memlens.texts import phrase, plural
+
+KIND = "jfr"
+
+_SAMPLED = "jdk.ObjectAllocationSample"
+_OLDER = (
+    ("jdk.ObjectAllocationInNewTLAB", "tlabSize"),
+    ("jdk.ObjectAllocationOutsideTLAB", "allocationSize"),
+)
+_ALLOCATION = ("startTime", "eventThread", "stackTrace", "objectClass")
+_EVENTS = {
+    _SAMPLED: (*_ALLOCATION, "weight"),
+    **{name: (*_ALLOCATION, size) for name, size in _OLDER},
+    **KEPT_EVENTS,
+    **HEAP_EVENTS,
+}
+_CONSTANTS = {**CODE_CONSTANTS, **KEPT_CONSTANTS, **HEAP_CONSTANTS}
+_MOST_WEIGHT = 2**48
+"""Bytes of one sample; more are damage."""
+
+KEPT = ValueType("kept_samples", "count", "end", phrase("Sampled objects still alive"))
+KEPT_BYTES = ValueType("kept_bytes", "bytes", "other", phrase("Sampled objects still alive, bytes"))
+HELD = ValueType("held_samples", "count", "other", phrase("Still alive, by what holds them"))
+ALLOCATED = ValueType("allocated_bytes", "bytes", "total", phrase("Allocated (estimated)"))
+
+
+def sniff(head: bytes) -> bool:
+    """Whether the file begins with the header of a chunk."""
+    return head[:4] == MAGIC
+
+
+def read(source: Source, _scratch: Path, report: Report) -> Profile:
+    """Read a recording; ``report`` gets ``("reading", fraction)``.
+
+    Raises :class:`NotASnapshotError`, :class:`DamagedSnapshotError`, or MemoryError.
+    """
+    recording = _Recording(source.length)
+    start = None
+    for chunk in chunks(source, _EVENTS, _CONSTANTS, report):
+        start = chunk.header.start_ns if start is None else start
+        recording.add(chunk)
+    return recording.profile(start or 0)
+
+
+class _Rows(Struct):
+    """What is known of samples, by name: numbers of stacks and texts, sizes and times."""
+
+    columns: dict[str, list[I64]] = field(default_factory=dict)
+
+    def add(self, **columns: "I64 | U32") -> None:
+        for name, column in columns.items():
+            self.columns.setdefault(name, []).append(column.astype(np.int64))
+
+    def __getitem__(self, name: str) -> I64:
+        found = self.columns.get(name)
+        return np.concatenate(found) if found else np.empty(0, np.int64)
+
+
+class _Samples(NamedTuple):
+    """Distinct samples: the stack, the labels' texts and the sums of each, and the sample of each row."""
+
+    stacks: I64
+    labels: dict[str, I64]
+    sums: I64
+    of_rows: I64
+
+
+class _Recording:
+    """Collects the chunks of a recording."""
+
+    def __init__(self, file_bytes: int) -> None:
+        self._code = Code()
+        self._kept = KeptObjects(self._code, file_bytes)
+        self._heap = HeapOverTime()
+        self._sampled, self._older = _Rows(), _Rows()
+        self._unfinished = 0
+
+    def add(self, chunk: Chunk) -> None:
+        """Take a chunk."""
+        code = self._code.of(chunk)
+        self._unfinished += chunk.cut > 0 or not chunk.header.is_whole
+        for rows, name, size in (
+            (self._sampled, _SAMPLED, "weight"),
+            *((self._older, *each) for each in _OLDER),
+        ):
+            events = chunk.events.get(name)
+            if events is not None:
+                rows.add(
+                    stack=code.stacks(events["stackTrace"]),
+                    type=code.types(events["objectClass"]),
+                    thread=code.threads(events["eventThread"]),
+                    size=np.clip(events[size], 0, _MOST_WEIGHT),
+                    time=chunk.header.time_ns(events["startTime"]),
+                )
+        self._kept.add(chunk, code)
+        self._heap.add(chunk)
+
+    def profile(self, start_ns: int) -> Profile:
+        """Return all of it. Raises NotASnapshotError for a recording that has nothing about memory."""
+        # newer virtual machines write both where both are switched on, of the same allocations
+        rows = self._sampled if len(self._sampled["stack"]) else self._older
+        allocated = _distinct(rows["stack"], {TYPE: rows["type"], THREAD: rows["thread"]}, rows["size"])
+        batch, survived = self._kept.last, self._kept.survivors()
+        values = [] if batch is None or survived is None else _alive(batch, survived)
+        has_stacks = bool(values) and bool(values[0].samples.stacks.any())
+        values.append(_Value(ALLOCATED, allocated, allocated.sums))
+        parts = [values[0].samples, *(each.samples for each in values[1:])]
+        parts = [
+            part for number, part in enumerate(parts) if not any(part is each for each in parts[:number])
+        ]
+        ends = np.cumsum([len(part.stacks) for part in parts])
+        columns = [np.zeros(int(ends[-1]), np.int64) for _ in values]
+        for column, value in zip(columns, values, strict=True):
+            number = next(number for number, part in enumerate(parts) if part is value.samples)
+            column[ends[number] - len(value.amounts) : ends[number]] = value.amounts
+        if not sums_fit(columns):
+            raise DamagedSnapshotError(phrase("The sum of the values is too large"))
+        first = int(ends[-1]) - len(allocated.stacks)
+        times = self._heap.times(start_ns, rows["time"], first + allocated.of_rows, rows["size"])
+        if batch is None and not len(rows["stack"]) and (times is None or not times.series):
+            raise NotASnapshotError(
+                phrase(
+                    "The recording has no samples of allocations, no objects that are still alive and no sizes of "
+                    "the heap"
+                ),
+                advice=phrase("Record with settings=profile, as docs/java.md says."),
+            )
+        return Profile(
+            KIND, self._code.frames(), [each.kind for each in values], 0 if has_stacks else len(values) - 1,
+            np.concatenate([part.stacks for part in parts]).astype(np.uint32), columns,
+            labels=self._labels(parts), strings=self._code.strings(), times=times,
+            settings={"written_ms": (start_ns if batch is None else batch.time_ns) // 1_000_000},
+            warnings=list(self._warnings(has_stacks=has_stacks)),
+        )  # fmt: skip
+
+    def _labels(self, parts: list[_Samples]) -> Column:
+        rows, start = [np.empty(0, LABEL_DTYPE)], 0
+        for samples in parts:
+            for name, numbers in samples.labels.items():
+                known = np.flatnonzero(numbers)
+                labels = np.zeros(len(known), LABEL_DTYPE)
+                labels["sample"], labels["key"] = start + known, self._code.text(name)
+                if name == AGE:
+                    labels["number"], labels["unit"] = numbers[known], self._code.text("milliseconds")
+                else:
+                    labels["text"] = numbers[known]
+                rows.append(labels)
+            start += len(samples.stacks)
+        return np.concatenate(rows)
+
+    def _warnings(self, *, has_stacks: bool) -> Iterator[FileWarning]:
+        yield FileWarning(
+            "sampled",
+            phrase(
+                "Sampled: what was allocated is estimated by the virtual machine from samples, and of the objects that "
+                "are alive only some are known, at most 256 unless it was started with another old-object-queue-size."
+            ),
+        )
+        if self._unfinished:
+            yield FileWarning(
+                "cut-file",
+                phrase(
+                    "The recording was never finished: its process was killed or still runs. What was written until "
+                    "then is shown."
+                ),
+            )
+        batch, survived = self._kept.last, self._kept.survivors()
+        if batch is None or survived is None:
+            return
+        young = len(survived) - int(survived.sum())
+        if young:
+            yield FileWarning(
+                "uncollected",
+                phrase(
+                    plural(
+                        young,
+                        "{n} sampled object was allocated after the last collection and may be garbage: it is left "
+                        "out.",
+                        "{n} sampled objects were allocated after the last collection and may be garbage: they are "
+                        "left out.",
+                    ),
+                    n=young,
+                ),
+            )
+        if not has_stacks and survived.any():
+            yield FileWarning(
+                "no-stacks",
+                phrase(
+                    "Nothing says where the objects that are alive were allocated: record with settings=profile."
+                ),
+            )
+        elif not batch.has_chains:
+            yield FileWarning(
+                "no-chains",
+                phrase(
+                    "Nothing says what holds the objects that are alive: record with path-to-gc-roots=true, as "
+                    "docs/java.md says."
+                ),
+            )
+
+
+class _Value(NamedTuple):
+    """A value of the profile: the samples that have it, and how much each has."""
+
+    kind: ValueType
+    samples: _Samples
+    amounts: I64
+
+
+def _alive(batch: Batch, survived: Mask) -> list[_Value]:
+    """The values of the objects that are alive; none if there are none."""
+    if not survived.any():
+        return []
+    ones = np.ones(int(survived.sum()), np.int64)
+    ages = np.maximum(batch.time_ns - batch.allocated_ns, 0) // 1_000_000 + 1
+    labels = {
+        TYPE: batch.types, THREAD: batch.threads, HELD_BY: batch.holders, ROOT: batch.roots, AGE: ages,
+    }  # fmt: skip
+    chosen = {name: numbers[survived].astype(np.int64) for name, numbers in labels.items()}
+    kept = _distinct(batch.stacks[survived].astype(np.int64), chosen, ones)
+    values = [_Value(KEPT, kept, kept.sums)]
+    if batch.sizes.any():
+        sizes = np.zeros(len(kept.stacks), np.int64)
+        np.add.at(sizes, kept.of_rows, batch.sizes[survived])
+        values.append(_Value(KEPT_BYTES, kept, sizes))
+    if batch.has_chains:
+        held = _distinct(batch.chains[survived].astype(np.int64), {TYPE: chosen[TYPE]}, ones)
+        values.append(_Value(HELD, held, held.sums))
+    return values
+
+
+def _distinct(stacks: I64, labels: dict[str, I64], amounts: I64) -> _Samples:
+    """Sum what has the same stack and the same labels."""
+    keys = stacks
+    for texts in labels.values():
+        _, keys = np.unique(keys, return_inverse=True)
+        keys = keys * (int(texts.max(initial=0)) + 1) + texts
+    _, first, of_rows = np.unique(keys, return_index=True, return_inverse=True)
+    sums = np.zeros(len(first), np.int64)
+    np.add.at(sums, of_rows, amounts)
+    return _Samples(stacks[first], {name: texts[first] for name, texts in labels.items()}, sums, of_rows)
