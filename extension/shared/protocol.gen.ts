@@ -2594,6 +2594,7 @@ export interface PageRow {
   url: string;
   browser: string;
   ending: string;
+  recordings: RecordingRow[];
 }
 
 /**
@@ -2719,7 +2720,7 @@ export interface Problem {
 /**
  * A process whose heap can be dumped. `ending` is what names of such dumps end in, with the dot.
  *
- * `recorded` says whether its allocations can be recorded as well.
+ * `recordings` are the ways in which its allocations can be recorded, none if they can't.
  */
 export interface ProcessRow {
   pid: number;
@@ -2728,7 +2729,7 @@ export interface ProcessRow {
   command: string;
   resident_bytes: number;
   ending: string;
-  recorded: boolean;
+  recordings: RecordingRow[];
 }
 
 /** Nothing: the answer is about the machine on which the server runs, and its user. */
@@ -2738,7 +2739,6 @@ export type ProcessesParams = Record<string, never>;
 export interface ProcessesResult {
   processes: ProcessRow[];
   pages: PageRow[];
-  recordings: RecordingRow[];
 }
 
 /** Samples of stacks with values; a value's number is its index in `values`. */

@@ -62,7 +62,7 @@ export async function chooseProgram(
   { none, ...words }: Pick<vscode.QuickPickOptions, 'title' | 'placeHolder'> & { readonly none: string },
   canBeAsked: (process: ProcessRow) => boolean = () => true,
 ): Promise<Chosen | undefined> {
-  const { processes, pages, recordings } = await server.request('memlens/processes', {});
+  const { processes, pages } = await server.request('memlens/processes', {});
   const items = [...processes.filter(canBeAsked).map(processItem), ...pages.map(pageItem)];
   if (items.length === 0) {
     void showInformation(none);
@@ -73,26 +73,29 @@ export async function chooseProgram(
     matchOnDescription: true,
     matchOnDetail: true,
   });
-  return chosen && { program: chosen.program, recordings };
+  return chosen && { program: chosen.program, recordings: chosen.recordings };
 }
 
-type Item = vscode.QuickPickItem & { readonly program: Program };
+type Item = vscode.QuickPickItem & Chosen;
 
-function processItem({ pid, name, ending, runtime, resident_bytes, command }: ProcessRow): Item {
+function processItem(row: ProcessRow): Item {
+  const { pid, name, ending, runtime, resident_bytes, command, recordings } = row;
   return {
     label: name,
     description: vscode.l10n.t('{0} · {1} · process {2}', runtime, bytes(resident_bytes), `${pid}`),
     detail: command,
     program: { program: `${pid}`, name, ending },
+    recordings,
   };
 }
 
-function pageItem({ program, type, name, url, browser, ending }: PageRow): Item {
+function pageItem({ program, type, name, url, browser, ending, recordings }: PageRow): Item {
   return {
     label: name,
     description: vscode.l10n.t('{0} · browser at {1}', kindOf(type), browser),
     detail: url,
     program: { program, name, ending },
+    recordings,
   };
 }
 

@@ -85,12 +85,12 @@ async function record(
     server,
     {
       title: vscode.l10n.t('Record Allocations'),
-      placeHolder: vscode.l10n.t('The Node.js program or page whose allocations are recorded'),
+      placeHolder: vscode.l10n.t('The Java or Node.js program or the page whose allocations are recorded'),
       none: vscode.l10n.t(
-        'None of your processes runs Node.js, and no browser with --remote-debugging-port: only of these does Memlens record allocations. Of others, take heap dumps one after the other.',
+        'None of your processes runs Java or Node.js, and no browser with --remote-debugging-port: only of these does Memlens record allocations. Of others, take heap dumps one after the other.',
       ),
     },
-    ({ recorded }) => recorded,
+    ({ recordings }) => recordings.length > 0,
   );
   if (chosen === undefined) return;
   const { program, name } = chosen.program;
@@ -127,6 +127,7 @@ async function record(
 }
 
 async function chooseKind(recordings: readonly RecordingRow[]): Promise<RecordingRow | undefined> {
+  if (recordings.length < 2) return recordings[0];
   const items = recordings.map((row) => ({ ...row, label: row.title }));
   return await pick(items, {
     title: vscode.l10n.t('Record Allocations'),

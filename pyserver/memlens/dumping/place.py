@@ -6,8 +6,9 @@ import os
 import shutil
 import stat
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from types import MappingProxyType
 
 from memlens.dumping import linux
 from memlens.dumping.errors import DumpError
@@ -42,12 +43,13 @@ def writing(output: Output, pid: int | None) -> Iterator[Path]:
 
 
 @contextlib.contextmanager
-def written_by(pid: int, file: Path) -> Iterator[str]:
-    """The path, as a process sees it, for it to write what is to become ``file``.
+def written_by(pid: int, file: Path, beside: Mapping[str, bytes] = MappingProxyType({})) -> Iterator[str]:
+    """The path, as a process sees it, for it to write what is to become ``file``; ``beside`` are files for it to read.
 
     In a container it can't see this one's folder, and writes into its own /tmp, from where its file is copied.
     """
     if sys.platform != "linux" or linux.sees(pid, file.parent):
+        _place(file.parent, beside)
         yield str(file)
         return
     folder = Path("/tmp", f"memlens-{os.getpid()}-{file.parent.stat().st_ino}")  # noqa: S108 - of the other process
@@ -56,6 +58,7 @@ def written_by(pid: int, file: Path) -> Iterator[str]:
         inside = temporary / folder.name
         inside.mkdir(mode=0o700)
         try:
+            _place(inside, beside)
             _give(inside, pid)
             yield str(folder / file.name)
             if (inside / file.name).is_file():
@@ -63,6 +66,14 @@ def written_by(pid: int, file: Path) -> Iterator[str]:
                     shutil.copyfileobj(source, target, _CHUNK_BYTES)
         finally:
             shutil.rmtree(inside, ignore_errors=True)
+
+
+def _place(folder: Path, files: Mapping[str, bytes]) -> None:
+    """Write files into a private folder, which only the process that is to read them can enter."""
+    for name, contents in files.items():
+        path = folder / name
+        path.write_bytes(contents)
+        path.chmod(0o644)
 
 
 def _give(folder: Path, pid: int) -> None:

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from memlens.dumping.processes import Process, dumpable, own, process
 from memlens.dumping.runtimes import kinds
 from memlens.packs import registry
-from memlens.packs.api import Page
+from memlens.packs.api import Page, RecordingKind
 
 _SHORT_ID, _MOST_ID = 8, 100
 
@@ -46,8 +46,14 @@ def short_targets(pages: Iterable[Page]) -> list[str]:
     return [f"{at}/{own[:length]}" for at, own in targets]
 
 
-def is_recorded(program: Program) -> bool:
-    """Whether its allocations can be recorded."""
+def recordings_of(program: Program) -> tuple[RecordingKind, ...]:
+    """How a program's allocations can be recorded; none if they can't."""
     if not isinstance(program, Process):
-        return True
-    return program.runtime is not None and kinds()[program.runtime.kind].record is not None
+        return registry.page_recordings()
+    return () if program.runtime is None else kinds()[program.runtime.kind].recordings
+
+
+def recording_of(program: Program, *, sampling: bool) -> RecordingKind | None:
+    """The way of recording that is meant: the most detailed, or with ``sampling`` the one that costs least."""
+    ways = recordings_of(program)
+    return next((each for each in ways if each.sampling == sampling), ways[0] if ways else None)

@@ -86,14 +86,14 @@ def record(
     found = named(name)
     write = _recorder(found)
     if write is None:
-        runtimes = titles(lambda each: each.record is not None)
+        runtimes = titles(lambda each: each.record is not None).replace(", ", " or ")
         raise BadRequestError(
-            phrase("{name} is neither {runtimes} nor a page: only of these are allocations recorded",
+            phrase("{name} is no page and doesn't run on {runtimes}: only of these are allocations recorded",
                    name=plain(found.name), runtimes=runtimes),
             advice=phrase("Take several heap dumps and compare them: memlens dump PID OUT --every 10 --count 5"),
         )  # fmt: skip
     began = time.monotonic()
-    with place.writing(output, None) as file:
+    with place.writing(output, found.pid if isinstance(found, Process) else None) as file:
         write(file, options, stopped, report)
         written = file.stat().st_size
     return Taken(found, written, time.monotonic() - began, None)

@@ -322,19 +322,19 @@ def pages() -> Pages:
     return next(pack.pages.load() for pack in packs() if pack.pages is not None)
 
 
-def recordings() -> list[RecordingKind]:
-    """How allocations are recorded."""
-    return [each for pack in packs() for each in pack.recordings]
-
-
-def recording_ending(*, sampling: bool) -> str:
-    """What names of recordings end in."""
-    return next(each.ending for each in recordings() if each.sampling == sampling)
+def page_recordings() -> tuple[RecordingKind, ...]:
+    """How allocations of pages are recorded."""
+    return tuple(each for pack in packs() for each in pack.recordings)
 
 
 def recorded_formats() -> list[str]:
     """The formats of recordings."""
-    return [each.name for pack in packs() if pack.recordings for each in pack.formats]
+    return [
+        each.name
+        for pack in packs()
+        if pack.recordings or any(kind.recordings for kind in pack.runtimes)
+        for each in pack.formats
+    ]
 
 
 def rules_about(model: str) -> Iterator[Rule]:

@@ -18,10 +18,9 @@ from memlens.cli.options import PROGRAM, add_program_options, seconds
 from memlens.cli.output import json_line, message_line, say
 from memlens.cli.progress import reporter
 from memlens.dumping.options import Recording
-from memlens.dumping.programs import named
+from memlens.dumping.programs import Program, named, recording_of
 from memlens.dumping.runtimes import titles
 from memlens.dumping.take import record
-from memlens.packs import registry
 from memlens.units import format_bytes
 
 EXAMPLES = ()
@@ -35,9 +34,11 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
                          help="the file to write (default: named for the program and the time)")  # fmt: skip
     command.add_argument("--for", type=seconds, metavar="SECONDS", dest="seconds",
                          help="stop after so long (default: at Ctrl+C)")  # fmt: skip
-    command.add_argument("--sampling", action="store_true",
-                         help=f"only estimates by stack ({registry.recording_ending(sampling=True)}), for programs in "
-                              "production")  # fmt: skip
+    command.add_argument(
+        "--sampling",
+        action="store_true",
+        help="only estimates by stack, for programs in production, as Java is always recorded",
+    )
     add_program_options(command)
 
 
@@ -49,9 +50,7 @@ def run(options: argparse.Namespace) -> int:
         limits.end_with(options.parent, signal.SIGTERM, stop.set)
     else:
         _stop_at_interrupt(stop)
-    out = options.out or Path(
-        _name(named(options.program).name) + registry.recording_ending(sampling=options.sampling)
-    )
+    out = options.out or _named_for(named(options.program), sampling=options.sampling)
     report = reporter(options.progress)
 
     def begun() -> None:
@@ -109,6 +108,11 @@ def _until(
         return stop.is_set() or (seconds is not None and elapsed >= seconds)
 
     return stopped
+
+
+def _named_for(program: Program, *, sampling: bool) -> Path:
+    way = recording_of(program, sampling=sampling)
+    return Path(_name(program.name) + ("" if way is None else way.ending))
 
 
 def _name(program: str) -> str:

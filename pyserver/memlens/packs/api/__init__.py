@@ -213,5 +213,5 @@ class Pack(Struct, frozen=True, kw_only=True):
     pages: Part[Pages] | None = None
     """What Memlens takes dumps of besides processes."""
     recordings: tuple[RecordingKind, ...] = ()
-    """How allocations of its programs and pages are recorded."""
+    """How allocations of its pages are recorded."""
     rules: tuple[Rule, ...] = ()

@@ -145,6 +145,8 @@ class RuntimeKind(Struct, frozen=True, kw_only=True):
     """Of the dumps that Memlens takes of its heap; empty where it takes none."""
     dump: Part[DumpWriter] | None = None
     record: Part[Recorder] | None = None
+    recordings: tuple[RecordingKind, ...] = ()
+    """What it records, the most detailed first."""
     tools: tuple[str, ...] = ()
     """Programs that taking a dump needs."""
     advice: Text = NOTHING

@@ -17,6 +17,7 @@ from memlens.packs.api import (
     Part,
     Platform,
     Proof,
+    RecordingKind,
     Rule,
     RuntimeKind,
     Scopes,
@@ -222,6 +223,18 @@ PACK = Pack(
             libraries=re.compile(r"libjvm\.so"),
             ending=".hprof",
             dump=Part(f"{_HERE}.dumping:write"),
+            record=Part(f"{_HERE}.flight.recording:record"),
+            recordings=(
+                RecordingKind(
+                    title=phrase("Samples, and what holds what is alive"),
+                    detail=phrase(
+                        "Java Flight Recorder: which lines allocate, and what holds a sample of the objects that "
+                        "are alive"
+                    ),
+                    ending=".jfr",
+                    sampling=True,
+                ),
+            ),
             can_write_garbage=True,
             tools=("java", "jcmd"),
             with_value=frozenset(_WITH_VALUE),

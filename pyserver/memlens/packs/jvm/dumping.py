@@ -36,11 +36,7 @@ def write(process: Process, file: Path, options: Options, report: Callable[[int]
     Raises :class:`DumpError`.
     """
     pid, live = process.pid, options.live
-    if _NO_ATTACH in process.arguments:
-        raise DumpError(
-            phrase("Process {pid} was started with {option}", pid=str(pid), option=_NO_ATTACH),
-            advice=phrase("Start it without that option, or with -XX:+HeapDumpOnOutOfMemoryError."),
-        )
+    _check_attachable(process)
     if sys.platform == "linux":
         with _attached(pid, options.timeout_s) as connection, place.written_by(pid, file) as path:
             _check_length(path)
@@ -50,6 +46,26 @@ def write(process: Process, file: Path, options: Options, report: Callable[[int]
         said = _by_jcmd(pid, file, live=live, report=report)
     if _CREATED not in said or not file.exists():
         raise _refused(pid, said)
+
+
+def command(process: Process, text: str, file: Path, timeout_s: float, report: Callable[[int], None]) -> str:
+    """Send a diagnostic command, as ``jcmd`` does, and return what the virtual machine says.
+
+    Meanwhile ``report`` gets the bytes of ``file``, which it may be writing. Raises :class:`DumpError`.
+    """
+    _check_attachable(process)
+    if sys.platform == "linux":
+        with _attached(process.pid, timeout_s) as connection:
+            return _asked(connection, process.pid, ("jcmd", text, "", ""), file, report)
+    return run([_jcmd(), str(process.pid), *text.split(" ")], file, report).text
+
+
+def _check_attachable(process: Process) -> None:
+    if _NO_ATTACH in process.arguments:
+        raise DumpError(
+            phrase("Process {pid} was started with {option}", pid=str(process.pid), option=_NO_ATTACH),
+            advice=phrase("Start it without that option, or with -XX:+HeapDumpOnOutOfMemoryError."),
+        )
 
 
 def _check_length(path: str) -> None:
@@ -187,15 +203,17 @@ def _asked(
 
 
 def _by_jcmd(pid: int, file: Path, *, live: bool, report: Callable[[int], None]) -> str:
+    return run([_jcmd(), str(pid), "GC.heap_dump", *([] if live else ["-all"]), str(file)], file, report).text
+
+
+def _jcmd() -> str:
     jcmd = program("jcmd")
     home = os.environ.get("JAVA_HOME")
     if jcmd is None and home:
         jcmd = program("jcmd", str(Path(home, "bin")))
     if jcmd is None:
         raise DumpError(
-            phrase("jcmd, which takes heap dumps of Java on this system, was not found"),
+            phrase("jcmd, which takes heap dumps and recordings of Java on this system, was not found"),
             advice=phrase("Put a JDK's bin folder on the PATH, or set JAVA_HOME."),
         )
-    return run(
-        [str(jcmd), str(pid), "GC.heap_dump", *([] if live else ["-all"]), str(file)], file, report
-    ).text
+    return str(jcmd)

@@ -37,6 +37,20 @@ _BUILT_IN = (
     "Uint32Array",
 )  # fmt: skip
 
+_RECORDINGS = (
+    RecordingKind(
+        title=phrase("Every object, over time"),
+        detail=phrase("What stays alive, since when and by which stack; V8 collects garbage all the time"),
+        ending=".heaptimeline",
+    ),
+    RecordingKind(
+        title=phrase("Samples"),
+        detail=phrase("Estimates which stacks hold how much, at little cost, as in production"),
+        ending=".heapprofile",
+        sampling=True,
+    ),
+)
+
 PACK = Pack(
     name="v8",
     title="V8 (Node.js, Chrome)",
@@ -143,25 +157,12 @@ PACK = Pack(
             ending=SNAPSHOT_ENDING,
             dump=Part(f"{_HERE}.dumping.node:write"),
             record=Part(f"{_HERE}.dumping.node:record"),
+            recordings=_RECORDINGS,
             tools=("node",),
         ),
     ),
     pages=Part(f"{_HERE}.dumping.pages"),
-    recordings=(
-        RecordingKind(
-            title=phrase("Every object, over time"),
-            detail=phrase(
-                "What stays alive, since when and by which stack; V8 collects garbage all the time"
-            ),
-            ending=".heaptimeline",
-        ),
-        RecordingKind(
-            title=phrase("Samples"),
-            detail=phrase("Estimates which stacks hold how much, at little cost, as in production"),
-            ending=".heapprofile",
-            sampling=True,
-        ),
-    ),
+    recordings=_RECORDINGS,
     rules=(
         Rule(findings=("detached_nodes",), find=Part(f"{_HERE}.leaks:detached_nodes"), model="graph"),
         Rule(findings=("listeners",), find=Part(f"{_HERE}.leaks:emitter_listeners"), model="graph"),

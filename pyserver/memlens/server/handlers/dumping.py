@@ -1,16 +1,16 @@
 """``memlens/processes``, ``memlens/dump`` and ``memlens/record``: heap dumps and recordings of processes and pages."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 import msgspec
 from pygls.lsp.server import LanguageServer
 
-from memlens.dumping.programs import is_recorded, listed
+from memlens.dumping.programs import listed, recordings_of
 from memlens.dumping.runtimes import kinds
-from memlens.packs import registry
+from memlens.packs.api import RecordingKind
 from memlens.server.language import spoken
 from memlens.server.protocol.dumping import (
     DumpParams,
@@ -37,6 +37,11 @@ def register(server: LanguageServer) -> None:
     """Register the requests."""
     recording: dict[str, asyncio.Event] = {}
 
+    def rows(ways: Iterable[RecordingKind]) -> list[RecordingRow]:
+        return [
+            RecordingRow(spoken(each.title), spoken(each.detail), each.ending, each.sampling) for each in ways
+        ]
+
     async def processes(_params: ProcessesParams) -> ProcessesResult:
         found = await asyncio.to_thread(listed)
         return ProcessesResult(
@@ -48,7 +53,7 @@ def register(server: LanguageServer) -> None:
                     plain(each.command),
                     each.resident_bytes,
                     kinds()[each.runtime.kind].ending,
-                    is_recorded(each),
+                    rows(recordings_of(each)),
                 )
                 for each in found.processes
                 if each.runtime is not None
@@ -61,12 +66,9 @@ def register(server: LanguageServer) -> None:
                     plain(each.url),
                     each.browser,
                     each.ending,
+                    rows(recordings_of(each)),
                 )
                 for each in found.pages
-            ],
-            [
-                RecordingRow(spoken(each.title), spoken(each.detail), each.ending, each.sampling)
-                for each in registry.recordings()
             ],
         )
 

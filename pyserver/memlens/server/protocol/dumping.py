@@ -15,7 +15,7 @@ class ProcessesParams(Struct, frozen=True):
 class ProcessRow(Struct, frozen=True):
     """A process whose heap can be dumped. ``ending`` is what names of such dumps end in, with the dot.
 
-    ``recorded`` says whether its allocations can be recorded as well.
+    ``recordings`` are the ways in which its allocations can be recorded, none if they can't.
     """
 
     pid: Count
@@ -24,7 +24,7 @@ class ProcessRow(Struct, frozen=True):
     command: str
     resident_bytes: Count
     ending: str
-    recorded: bool
+    recordings: list["RecordingRow"]
 
 
 class PageRow(Struct, frozen=True):
@@ -40,6 +40,7 @@ class PageRow(Struct, frozen=True):
     url: str
     browser: str
     ending: str
+    recordings: list["RecordingRow"]
 
 
 class RecordingRow(Struct, frozen=True):
@@ -56,7 +57,6 @@ class ProcessesResult(Struct, frozen=True):
 
     processes: list[ProcessRow]
     pages: list[PageRow]
-    recordings: list[RecordingRow]
 
 
 class DumpParams(Struct, frozen=True):

@@ -6,7 +6,8 @@ from typing import NamedTuple
 import numpy as np
 
 from memlens.arrays import I64
-from memlens.packs.jvm.flight.labels import AGE, HELD_BY
+from memlens.packs.jvm.flight.labels import AFTER, AGE, HELD_BY
+from memlens.store.models import profile_of
 from memlens.store.snapshot import Snapshot
 from memlens.texts import phrase, plural
 from memlens.views.findings.groups import TopGroup
@@ -15,16 +16,16 @@ from memlens.views.findings.writing import Ranked, made, percent
 from memlens.views.selection.profile_filters import matching
 
 LEAST_SAMPLES, LEAST_SHARE, LEAST_HELD = 16, 0.2, 0.5
-PARTS, LEAST_OF_PART, LEAST_IN_PART = 3, 0.02, 2
-"""A leak is a line whose objects survive from each third of the time in which any were allocated: what a program keeps
-from its start is of the first, of a cache that forgets it is none. The last one has few, as a full sample takes objects
-that were allocated among many others rarely."""
+PARTS, LEAST_OF_PART, LEAST_IN_PART, LEAST_GROWTH = 3, 0.05, 4, 1.1
+"""A leak is a line whose objects survive from the first and from the second third of the time in which any were
+allocated, while the heap grows: what a program keeps from its start is of the first alone, and a cache that forgets has
+none of it. Of the last third there may be few, as a full sample takes objects among many others rarely."""
 
 
 def sampled_leak(case: ProfileCase) -> Iterator[Ranked]:
-    """A line of the program allocated a fifth of the sampled objects that are alive, from first to last."""
+    """A line of the program allocated a fifth of the sampled objects that are alive, and keeps on."""
     value = case.number("count", "end")
-    if value is None or case.total(value) <= 0:
+    if value is None or case.total(value) <= 0 or not _grows(case.snapshot):
         return
     for group in case.by_line(value, "live").groups[:3]:
         if not is_own(group) or group.amount < max(LEAST_SAMPLES, LEAST_SHARE * case.total(value)):
@@ -40,13 +41,13 @@ def sampled_leak(case: ProfileCase) -> Iterator[Ranked]:
                 holder=alive.holder,
             )
         sentence = phrase(
-            "{line} allocated {n} of {all} sampled objects that are still alive ({share}), from first to last{holder}.",
+            "{line} allocated {n} of {all} sampled objects that are still alive ({share}), at all times{holder}.",
             line=group.with_function(), n=group.measured(), all=f"{case.total(value):,}",
             share=percent(group.amount, case.total(value)), holder=holder,
         )  # fmt: skip
         finding = made(
             "sampled_leak",
-            phrase("Kept from first to last"),
+            phrase("Kept more and more"),
             sentence,
             group.figure,
             group.evidence,
@@ -86,4 +87,12 @@ def _lasts(alive: _Alive, case: ProfileCase) -> bool:
     oldest = int(labels["number"].max(initial=0))
     thirds = np.minimum(PARTS * (oldest - ages) // max(oldest, 1), PARTS - 1)
     parts = np.bincount(thirds, alive.counts, PARTS)
-    return bool((parts >= max(LEAST_IN_PART, LEAST_OF_PART * parts.sum())).all())
+    return bool((parts[: PARTS - 1] >= max(LEAST_IN_PART, LEAST_OF_PART * parts.sum())).all())
+
+
+def _grows(snapshot: Snapshot) -> bool:
+    """Whether the heap was larger after the last collection than after a third of the time, where that is known."""
+    if snapshot.times is None or AFTER not in profile_of(snapshot.info).series:
+        return True
+    after = snapshot.times.series[AFTER]
+    return bool(after[-1] >= LEAST_GROWTH * after[len(after) // PARTS])

@@ -7,6 +7,7 @@ import numpy as np
 from memlens.arrays import I64, U64
 from memlens.model.profile import CHANGE_DTYPE, Column, ProfileTimes
 from memlens.packs.jvm.flight.chunks import Chunk
+from memlens.packs.jvm.flight.labels import AFTER
 
 _HEAP, _METASPACE = "jdk.GCHeapSummary", "jdk.MetaspaceSummary"
 HEAP_EVENTS = {
@@ -19,7 +20,7 @@ HEAP_EVENTS = {
 }
 HEAP_CONSTANTS = {"jdk.types.GCWhen": ("when",)}
 
-AFTER, COMMITTED = "heap_after_collections_bytes", "committed_heap_bytes"
+COMMITTED = "committed_heap_bytes"
 _OTHERS = (
     ("jdk.ResidentSetSize", "size", "rss_bytes"),
     ("jdk.ContainerMemoryUsage", "memoryUsage", "container_bytes"),

@@ -1,6 +1,7 @@
 """Recordings of Java Flight Recorder: real ones against the JDK's own reader, and made ones by hand."""
 
 import json
+import os
 import random
 import shutil
 import subprocess
@@ -13,6 +14,7 @@ import pytest
 import zstandard
 from tests.python.profile_reading import FIXTURES, damage, load, samples_of, value
 
+from memlens.cli import main
 from memlens.errors import MemlensError
 from memlens.formats.errors import DamagedSnapshotError, NotASnapshotError
 from memlens.model.profile import Profile
@@ -209,6 +211,44 @@ def test_every_sum_stack_and_chain_is_that_of_the_jdk(
 
 
 @needs_jdk
+@pytest.mark.slow
+def test_a_running_program_is_recorded(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    source = FIXTURES / "src" / "Sessions.java"
+    text = (
+        source.read_text("utf-8")
+        .replace("visitor < 12_000", "visitor >= 0")
+        .replace("open.put", "pause(); open.put")
+    )
+    pause = "static void pause() { try { Thread.sleep(1); } catch (InterruptedException e) { } }\n    record"
+    (tmp_path / source.name).write_text(text.replace("record", pause, 1), "utf-8")
+    subprocess.run(["javac", "-g", source.name], cwd=tmp_path, check=True, timeout=60)
+    out = tmp_path / "own.jfr"
+    secret = {**os.environ, "PASSWORD": "hunter2-secret"}
+    with subprocess.Popen(["java", "-Xmx256m", "Sessions"], cwd=tmp_path, env=secret) as program:
+        try:
+            while (
+                "Sessions" not in subprocess.run(["jcmd"], capture_output=True, text=True, check=True).stdout
+            ):
+                assert program.poll() is None
+            arguments = ["record", str(program.pid), str(out), "--for", "4"]
+            assert main(arguments) == 0
+            # nothing stays in the process
+            said = subprocess.run(
+                ["jcmd", str(program.pid), "JFR.check"], capture_output=True, text=True, check=True
+            )
+            assert "No available recordings" in said.stdout
+        finally:
+            program.kill()
+    capsys.readouterr()
+    assert b"hunter2" not in out.read_bytes()
+    profile = load(out)
+    kept = stacks(profile, "kept_samples")
+    assert kept[max(kept, key=lambda stack: kept[stack])] > 5
+    assert any("Sessions.login:13" in stack for stack in kept)
+    assert any(text.startswith("Sessions.open (HashMap of ") for text in labels(profile, "held by"))
+
+
+@needs_jdk
 def test_a_process_that_was_killed_leaves_what_it_had_written(tmp_path: Path) -> None:
     whole = zstandard.decompress(SESSIONS.read_bytes(), max_output_size=1 << 22)
     profile = load(made(tmp_path, whole + whole))
@@ -301,8 +341,8 @@ def test_the_leaking_line_is_found_and_what_holds_it(
     first = ranked(opened(made(tmp_path, leaking())), None)[0].finding
     assert first.rule == "sampled_leak"
     assert first.sentence.text == (
-        "Leak.java:4 (app.Leak.fill) allocated 30 of 30 sampled objects that are still alive (100%), from first to "
-        "last, 30 of them held by app.Leak.cache (HashMap of 6,000)."
+        "Leak.java:4 (app.Leak.fill) allocated 30 of 30 sampled objects that are still alive (100%), at all times, 30 "
+        "of them held by app.Leak.cache (HashMap of 6,000)."
     )
     # what is alive from the beginning alone is no leak
     recording = Recording()
