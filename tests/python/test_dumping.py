@@ -236,7 +236,7 @@ def test_allocations_are_sampled(tmp_path: Path, busy: "subprocess.Popen[str]") 
     lines = json.loads(memlens("lines", out, "--json").stdout)["lines"]
     assert any(Path(row["file"]).name == "orders.js" and row["itself"] > 10_000 for row in lines)
     refused = memlens("record", os.getpid(), tmp_path / "x", status=1)
-    assert "is neither Node.js nor a page" in refused.stderr
+    assert "is no page and doesn't run on Node.js or Java" in refused.stderr
     # and it isn't said that it records
     assert refused.stdout == ""
 

@@ -37,7 +37,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--sampling",
         action="store_true",
-        help="only estimates by stack, for programs in production, as Java is always recorded",
+        help="only estimates by stack, for programs in production",
     )
     add_program_options(command)
 
