@@ -129,8 +129,10 @@ test('of a recording without frees a range has what was allocated, and so has a 
   assert.match(value(), /^Allocated from .*, in bytes$/);
   await page.press(canvas, 'Escape');
   await ask(/what holds them/);
-  await page.command('pane.liveSet');
-  await page.waitUntil(() => page.all('.live-set', 'Sessions.open').length > 0, 'the field that holds them');
+  await page.waitUntil(
+    () => boxes().some(({ name }) => name === 'Sessions.open'),
+    'the field that holds them',
+  );
 });
 
 describe('a profile of a run', () => {

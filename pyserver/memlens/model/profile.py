@@ -116,6 +116,8 @@ class Profile(Struct):
     settings: dict[str, Any] = field(default_factory=dict)
     warnings: list[FileWarning] = field(default_factory=list)
     tree: StackTree | None = None
+    is_mixed: bool | None = None
+    """Whether libraries and native code are collapsed at first; by default where stacks have them and own code."""
 
     def __post_init__(self) -> None:
         """Check the columns, and shorten the file's texts to lengths that can be shown.

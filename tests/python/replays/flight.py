@@ -141,17 +141,17 @@ class Chunk:
 
     def chain(self, event: dict[str, Any]) -> list[Frame]:
         here = self.constant(event["object"])
-        frames = [Frame(readable(self.class_name(here["type"])), file_of(self.class_name(here["type"])), 0)]
+        frames = [Frame(readable(self.class_name(here["type"])), "", 0)]
         while (link := self.constant(here["referrer"])) is not None:
             here = self.constant(link["object"])
             owner = self.class_name(here["type"])
             field = self.constant(link["field"])
             if field is None:
-                frame = Frame(readable(owner), file_of(owner), 0)
+                frame = Frame(readable(owner), "", 0)
             else:
                 if owner == "java/lang/Class":
                     owner = (here["description"] or "").removeprefix("Class Name: ").replace(".", "/")
-                frame = Frame(f"{readable(owner)}.{field['name']}", file_of(owner), 0)
+                frame = Frame(f"{readable(owner)}.{field['name']}", "", 0)
             frames += [frame] if frame != frames[-1] else []
         root = self.constant(event["root"])
         words = [self.constant(root[part]) for part in ("type", "system")] if root else []

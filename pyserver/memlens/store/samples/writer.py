@@ -91,7 +91,7 @@ def _info(profile: Profile, source: SourceFile, stacks: int, deep: list[FileWarn
         default_value=profile.default_value,
         samples=len(profile.stacks),
         stacks=stacks,
-        mixed_stacks=are_mixed(profile.frames.frames),
+        mixed_stacks=are_mixed(profile.frames.frames) if profile.is_mixed is None else profile.is_mixed,
         has_sizes=profile.sizes is not None,
         labels=_label_names(profile),
         bins=0 if times is None else len(times.time_us) - 1,

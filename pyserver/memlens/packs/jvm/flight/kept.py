@@ -11,10 +11,10 @@ import numpy as np
 
 from memlens.arrays import I64, U32
 from memlens.model.expansion import most_items
-from memlens.model.frames import LIBRARY, NATIVE, USER, SourceFrame
+from memlens.model.frames import NATIVE, SourceFrame
 from memlens.packs.jvm import OBJECTS
 from memlens.packs.jvm.flight.chunks import Chunk, Events
-from memlens.packs.jvm.flight.code import ChunkCode, Code, source_file, type_name
+from memlens.packs.jvm.flight.code import ChunkCode, Code, type_name
 
 _OLD, _LIVE, _COLLECTION = "jdk.OldObjectSample", "profiler.LiveObject", "jdk.GarbageCollection"
 KEPT_EVENTS = {
@@ -151,7 +151,7 @@ class _Chains:
         root_name = self._root(root)
         if not referrer and not root_name:
             return 0, 0, 0
-        frames, holder, held, at = [_frame(self._type(key), type_name(self._type(key)))], "", key, 0
+        frames, holder, held = [_frame(type_name(self._type(key)))], "", key
         while referrer and self.followed < most:
             self.followed += 1
             link = self._link(referrer)
@@ -161,11 +161,8 @@ class _Chains:
             if link.frame != frames[-1]:
                 frames.append(link.frame)
             if link.own:
-                holder, at = f"{link.own}{self._of_size(held)}", len(frames) - 1
+                holder = f"{link.own}{self._of_size(held)}"
             held, referrer = link.holder, link.following
-        if holder:
-            # it is charged with the object, as the nearest line of the program is with an allocation
-            frames[at] = frames[at]._replace(kind=USER)
         frames.append(SourceFrame("", 0, f"({root_name or 'root'})", NATIVE))
         return self._all.stack(frames), self._all.text(holder), self._all.text(root_name)
 
@@ -183,14 +180,14 @@ class _Chains:
         owner = self._type(holder)
         following = self._objects.value(holder, "referrer") or 0
         if not field:
-            return _Link(_frame(owner, type_name(owner)), "", holder, following)
+            return _Link(_frame(type_name(owner)), "", holder, following)
         name = self._text(self._chunk.pool("jdk.types.OldObjectField").value(field, "name"))
         static = self._static_class(holder) if type_name(owner) == _CLASS else ""
         owner = static.replace(".", "/") or owner
         title = f"{type_name(owner)}.{name}"
         packages = OBJECTS.platform.packages
         own = "" if packages is not None and packages.match(type_name(owner)) else title
-        return _Link(_frame(owner, title), own, holder, following)
+        return _Link(_frame(title), own, holder, following)
 
     def _of_size(self, key: int) -> str:
         """What follows the name of a field that has a collection: `` (HashMap of 6,000)``."""
@@ -222,5 +219,5 @@ class _Chains:
         return ", ".join(part for part in parts if part not in ("", _UNKNOWN))
 
 
-def _frame(class_name: str, title: str) -> SourceFrame:
-    return SourceFrame(source_file(class_name), 0, title, LIBRARY)
+def _frame(title: str) -> SourceFrame:
+    return SourceFrame("", 0, title, NATIVE)

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from msgspec import Struct, field
 
 from memlens.arrays import I64, U32, Mask
 from memlens.formats.containers import Source
@@ -22,7 +21,7 @@ from memlens.formats.errors import DamagedSnapshotError, NotASnapshotError
 from memlens.model.info import FileWarning, ValueType
 from memlens.model.profile import LABEL_DTYPE, Column, Profile, sums_fit
 from memlens.packs.jvm.flight.chunks import MAGIC, Chunk, chunks
-from memlens.packs.jvm.flight.code import CODE_CONSTANTS, Code
+from memlens.packs.jvm.flight.code import CODE_CONSTANTS, ChunkCode, Code
 from memlens.packs.jvm.flight.heap import HEAP_CONSTANTS, HEAP_EVENTS, HeapOverTime
 from memlens.packs.jvm.flight.kept import KEPT_CONSTANTS, KEPT_EVENTS, Batch, KeptObjects
 from memlens.packs.jvm.flight.labels import AGE, HELD_BY, ROOT, THREAD, TYPE
@@ -44,6 +43,9 @@ _EVENTS = {
     **HEAP_EVENTS,
 }
 _CONSTANTS = {**CODE_CONSTANTS, **KEPT_CONSTANTS, **HEAP_CONSTANTS}
+_RESOLUTION_NS = 10_000_000
+"""What was allocated by the same stack within so long is one row."""
+
 _MOST_WEIGHT = 2**48
 """Bytes of one sample; more are damage."""
 
@@ -71,18 +73,39 @@ def read(source: Source, _scratch: Path, report: Report) -> Profile:
     return recording.profile(start or 0)
 
 
-class _Rows(Struct):
-    """What is known of samples, by name: numbers of stacks and texts, sizes and times."""
+class _Rows:
+    """Samples of allocations: what each chunk has, with those of the same stack, labels and time added up."""
 
-    columns: dict[str, list[I64]] = field(default_factory=dict)
+    def __init__(self) -> None:
+        self._parts: list[dict[str, I64 | U32]] = []
 
-    def add(self, **columns: "I64 | U32") -> None:
-        for name, column in columns.items():
-            self.columns.setdefault(name, []).append(column.astype(np.int64))
+    def __bool__(self) -> bool:
+        return bool(self._parts)
 
-    def __getitem__(self, name: str) -> I64:
-        found = self.columns.get(name)
-        return np.concatenate(found) if found else np.empty(0, np.int64)
+    def clear(self) -> None:
+        """Forget all."""
+        self._parts.clear()
+
+    def add(self, sizes: I64, times: I64, **columns: U32) -> None:
+        """Take the samples of a chunk."""
+        if not len(sizes):
+            return
+        keys = times // _RESOLUTION_NS
+        keys -= keys.min()
+        for column in columns.values():
+            _, keys = np.unique(keys, return_inverse=True)
+            keys = keys * (int(column.max()) + 1) + column
+        _, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
+        sums = np.zeros(len(first), np.int64)
+        np.add.at(sums, inverse, sizes)
+        part: dict[str, I64 | U32] = {name: column[first] for name, column in columns.items()}
+        self._parts.append({**part, "size": sums, "time": times[first]})
+
+    def column(self, name: str) -> I64:
+        """A column of all chunks."""
+        if not self._parts:
+            return np.empty(0, np.int64)
+        return np.concatenate([part[name] for part in self._parts]).astype(np.int64)
 
 
 class _Samples(NamedTuple):
@@ -108,27 +131,32 @@ class _Recording:
         """Take a chunk."""
         code = self._code.of(chunk)
         self._unfinished += chunk.cut > 0 or not chunk.header.is_whole
-        for rows, name, size in (
-            (self._sampled, _SAMPLED, "weight"),
-            *((self._older, *each) for each in _OLDER),
-        ):
-            events = chunk.events.get(name)
-            if events is not None:
-                rows.add(
-                    stack=code.stacks(events["stackTrace"]),
-                    type=code.types(events["objectClass"]),
-                    thread=code.threads(events["eventThread"]),
-                    size=np.clip(events[size], 0, _MOST_WEIGHT),
-                    time=chunk.header.time_ns(events["startTime"]),
-                )
+        self._take(self._sampled, chunk, code, _SAMPLED, "weight")
+        if self._sampled:
+            # newer virtual machines write both where both are switched on, of the same allocations
+            self._older.clear()
+        else:
+            for name, size in _OLDER:
+                self._take(self._older, chunk, code, name, size)
         self._kept.add(chunk, code)
         self._heap.add(chunk)
 
+    def _take(self, rows: _Rows, chunk: Chunk, code: ChunkCode, name: str, size: str) -> None:
+        events = chunk.events.get(name)
+        if events is not None:
+            rows.add(
+                np.clip(events[size], 0, _MOST_WEIGHT),
+                chunk.header.time_ns(events["startTime"]),
+                stack=code.stacks(events["stackTrace"]),
+                type=code.types(events["objectClass"]),
+                thread=code.threads(events["eventThread"]),
+            )
+
     def profile(self, start_ns: int) -> Profile:
         """Return all of it. Raises NotASnapshotError for a recording that has nothing about memory."""
-        # newer virtual machines write both where both are switched on, of the same allocations
-        rows = self._sampled if len(self._sampled["stack"]) else self._older
-        allocated = _distinct(rows["stack"], {TYPE: rows["type"], THREAD: rows["thread"]}, rows["size"])
+        rows = self._sampled or self._older
+        sizes, labels = rows.column("size"), {TYPE: rows.column("type"), THREAD: rows.column("thread")}
+        allocated = _distinct(rows.column("stack"), labels, sizes)
         batch, survived = self._kept.last, self._kept.survivors()
         values = [] if batch is None or survived is None else _alive(batch, survived)
         has_stacks = bool(values) and bool(values[0].samples.stacks.any())
@@ -145,8 +173,8 @@ class _Recording:
         if not sums_fit(columns):
             raise DamagedSnapshotError(phrase("The sum of the values is too large"))
         first = int(ends[-1]) - len(allocated.stacks)
-        times = self._heap.times(start_ns, rows["time"], first + allocated.of_rows, rows["size"])
-        if batch is None and not len(rows["stack"]) and (times is None or not times.series):
+        times = self._heap.times(start_ns, rows.column("time"), first + allocated.of_rows, sizes)
+        if batch is None and not rows and (times is None or not times.series):
             raise NotASnapshotError(
                 phrase(
                     "The recording has no samples of allocations, no objects that are still alive and no sizes of "
@@ -160,6 +188,8 @@ class _Recording:
             labels=self._labels(parts), strings=self._code.strings(), times=times,
             settings={"written_ms": (start_ns if batch is None else batch.time_ns) // 1_000_000},
             warnings=list(self._warnings(has_stacks=has_stacks)),
+            # chains of references have no lines, and would all be collapsed
+            is_mixed=False,
         )  # fmt: skip
 
     def _labels(self, parts: list[_Samples]) -> Column:

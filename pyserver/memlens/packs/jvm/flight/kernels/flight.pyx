@@ -1,10 +1,11 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
 """Lists the events of a recording of Java Flight Recorder, and decodes them and constants by programs.
 
-A recording says itself which fields its events and constants have. ``metadata.py`` compiles that into programs, lists of
-steps: what to read, and which column of a row it belongs to. A step that reads an array has a program for its items.
+A recording says itself which fields its events and constants have. ``metadata.py`` compiles that into programs, lists
+of steps: what to read, and which column of a row it belongs to. A step that reads an array has a program for its items.
 
-Source: ``jdk.jfr.internal.consumer`` of OpenJDK (``ChunkHeader``, ``ParserFactory``, ``StringParser``, ``RecordingInput``).
+Source: ``jdk.jfr.internal.consumer`` of OpenJDK (``ChunkHeader``, ``ParserFactory``, ``StringParser``,
+``RecordingInput``).
 """
 
 from libc.stdint cimport uint8_t, int32_t, uint32_t, int64_t, uint64_t
@@ -133,7 +134,9 @@ cdef class Scanner(Scan):
     cdef bint is_compressed
     cdef readonly size_t cut
 
-    def __cinit__(self, const uint8_t[::1] data, size_t start, size_t end, const uint8_t[::1] wanted, bint is_compressed):
+    def __cinit__(
+        self, const uint8_t[::1] data, size_t start, size_t end, const uint8_t[::1] wanted, bint is_compressed
+    ):
         if wanted.shape[0] != TYPES:
             raise ValueError("a byte for each type is needed")
         self.end = min(end, self.length)
@@ -183,9 +186,15 @@ cdef class Decoder(Owner):
     cdef Vector ends
     cdef readonly size_t error_offset
 
-    def __cinit__(self, const uint8_t[::1] data, const int32_t[:, ::1] steps, const uint32_t[::1] starts, bint is_compressed):
+    def __cinit__(
+        self, const uint8_t[::1] data, const int32_t[:, ::1] steps, const uint32_t[::1] starts, bint is_compressed
+    ):
         cdef Py_ssize_t each
-        if starts.shape[0] < 1 or starts[starts.shape[0] - 1] > steps.shape[0] or (steps.shape[0] and steps.shape[1] != 3):
+        if (
+            starts.shape[0] < 1
+            or starts[starts.shape[0] - 1] > steps.shape[0]
+            or (steps.shape[0] and steps.shape[1] != 3)
+        ):
             raise ValueError("the programs are inconsistent")
         for each in range(starts.shape[0] - 1):
             if starts[each] > starts[each + 1]:
@@ -274,7 +283,8 @@ cdef class Decoder(Owner):
     def pool(self, uint32_t program, size_t at, size_t end, uint64_t count, int columns):
         """Decode constants, ``count`` of them, each after its key.
 
-        Returns a status and where they end. ``take("rows")`` has the key and the columns of each, none if ``columns`` is 0.
+        Returns a status and where they end. ``take("rows")`` has the key and the columns of each, or nothing if
+        ``columns`` is 0.
         """
         cdef uint64_t key
         cdef size_t before = at
@@ -310,7 +320,8 @@ cdef class Decoder(Owner):
     def arrays(self, uint32_t program, const uint64_t[::1] begins, int columns):
         """Decode the items of arrays that :meth:`pool` has passed over, in rows of ``columns`` each.
 
-        Returns a status. ``take("ends")`` has the number of rows up to the end of each array, ``take("rows")`` the rows.
+        Returns a status. ``take("ends")`` has the number of rows up to the end of each array, ``take("rows")`` has
+        them.
         """
         cdef Py_ssize_t each
         cdef size_t at = 0
@@ -330,7 +341,10 @@ cdef class Decoder(Owner):
                 if done > self.length:
                     status = E_BAD_VALUE
                     break
-                if vector_reserve(&self.rows, self.rows.count + count * columns) < 0 or vector_push(&self.ends, &done) < 0:
+                if (
+                    vector_reserve(&self.rows, self.rows.count + count * columns) < 0
+                    or vector_push(&self.ends, &done) < 0
+                ):
                     status = E_NO_MEMORY
                     break
                 while count:
