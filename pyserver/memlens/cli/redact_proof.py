@@ -30,9 +30,8 @@ def run_verify(options: argparse.Namespace) -> int:
     with naming(copy):
         if not copy.is_file():
             raise BadRequestError(phrase("There is no file {file}", file=copy))
-        verified = verify(
-            original, copy, Keeps(options.keep_numbers, options.keep_time, options.keep_thread_names)
-        )
+        keeps = Keeps(options.keep_numbers, options.keep_time, options.keep_thread_names, options.keep_shared)
+        verified = verify(original, copy, keeps)
         search = Search(lines or [])
         hits = [] if lines is None else search.file(copy)
         staying = StayingTexts.of(copy)

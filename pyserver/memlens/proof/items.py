@@ -41,6 +41,8 @@ class Keeps(NamedTuple):
     time: bool = False
     threads: bool = False
     """The names that a program gave its threads."""
+    shared: bool = False
+    """Addresses and order, where a copy has others."""
 
 
 def by_reason(names: Iterator[Item]) -> Iterator[tuple[Reason, Iterable[str]]]:

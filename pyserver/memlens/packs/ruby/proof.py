@@ -1,9 +1,11 @@
 """Heap dumps of Ruby, read plainly: an object of JSON in each line."""
 
 import re
+from collections import deque
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from zlib import crc32
 
 import msgspec
 
@@ -17,6 +19,11 @@ _MOST_LINE_BYTES = 256 << 20
 _ADDRESS = re.compile(r"0x[0-9a-f]+")
 _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_:. -]{0,40}")
 _ADDRESSES = {"address", "class", "superclass", "default", "shape_id", "parent_id", "shared_class"}
+_PLACES = {
+    "address": "address of an object", "class": "address in class", "superclass": "address in superclass",
+    "default": "address in default", "references": "address in references",
+}  # fmt: skip
+_OUTLINE = ("type", "root", "memsize", "length", "bytesize", "line")
 _COUNTS = {
     "memsize", "slot_size", "length", "size", "ivars", "bytesize", "capacity", "generation", "line", "num_fields",
     "shape_id", "depth", "id", "parent_id", "references_count", "edge_name_id", "age", "variation_count",
@@ -28,6 +35,12 @@ _NAMES: dict[str, Reason] = {
     "encoding": "encodings", "mid": "methods", "called_id": "methods", "edge_name": "attributes",
 }  # fmt: skip
 _MARK = "removed by Memlens: "
+_RUN = 32
+"""Objects whose order is compared: as many in a row, of which enough differ."""
+_LEAST_DIFFERENT = 8
+_LEAST_ADDRESS = 6
+_MOST_ADDRESSES = 10_000
+"""Of a copy, in each place."""
 _NAMED_TYPES = {"CLASS", "MODULE", "ICLASS", "IMEMO", "DATA", "SHAPE"}
 
 
@@ -52,12 +65,47 @@ class DumpReader:
         return (each for each in self._items() if each.kind == "name")
 
     def contents(self, numbers: F64 | None) -> Iterator[Item]:
-        """Texts, numbers and keys that the format doesn't have."""
+        """Texts, numbers, keys that the format doesn't have, addresses, and in which order objects are."""
         for each in self._items():
             if each.kind == "number" and numbers is not None and float(each.value) not in numbers:
                 continue
             if each.kind != "name":
                 yield each
+        if not self._keeps.shared:
+            yield from self._places(is_copy=numbers is None)
+
+    def _places(self, *, is_copy: bool) -> Iterator[Item]:
+        """Addresses, and what objects in a row are without these.
+
+        Of a copy the first addresses in each place, and each row; of its original the addresses that objects have, and
+        the row after any object.
+        """
+        counts = dict.fromkeys(_PLACES if is_copy else ("address",), 0)
+        kept, count = deque[bytes](maxlen=_RUN), 0
+        for row, at in self._rows():
+            for key in counts:
+                if is_copy and counts[key] > _MOST_ADDRESSES:
+                    continue
+                found = row.get(key)
+                for each in found if isinstance(found, list) else (found,):
+                    if isinstance(each, str) and len(each) >= _LEAST_ADDRESS:
+                        counts[key] += 1
+                        yield Item("text", _PLACES[key], each, at)
+            if str(row.get("root")).startswith(_MARK):
+                continue
+            count += 1
+            kept.append(_outline(row))
+            if count >= _RUN and not (is_copy and count % _RUN) and len({*kept}) >= _LEAST_DIFFERENT:
+                yield Item("array", "order of objects", b"".join(kept), at)
+
+    def _rows(self) -> Iterator[tuple[dict[str, Any], int]]:
+        for line, at in _lines(self._path):
+            try:
+                row = msgspec.json.decode(line.decode("utf-8", "replace"))
+            except msgspec.DecodeError:
+                continue
+            if isinstance(row, dict):
+                yield row, at
 
     def _items(self) -> Iterator[Item]:
         for line, at in _lines(self._path):
@@ -89,6 +137,13 @@ class DumpReader:
                         yield from _content(f"flag {name}", flag, at)
             else:
                 yield from _content(f"key {key}", value, at)
+
+
+def _outline(row: dict[str, Any]) -> bytes:
+    """A digest of what a copy has of an object as its original has it."""
+    parts = [row.get(key) for key in _OUTLINE]
+    parts.append(len(row.get("references") or ()))
+    return crc32(repr(parts).encode()).to_bytes(4, "big")
 
 
 def _is_number(key: str, value: object) -> bool:

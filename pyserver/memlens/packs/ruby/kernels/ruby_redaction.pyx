@@ -5,17 +5,46 @@ A line is written from what was understood of it: the keys that Ruby has, each w
 left out. A line that isn't JSON, as older Rubies write them, or that isn't an object becomes ``{}``, which readers
 count as one as well.
 
+Addresses and the order of lines say which objects were made one after the other, and which of two came first. So the
+file is looked through for the addresses of objects, which get others at random, and lines are written in a random
+order: a window takes chunks from anywhere in the file, and its lines are shuffled. With ``keeps_order`` all stays as it
+is.
+
 Source of the format: ``ext/objspace/objspace_dump.c`` of Ruby.
 """
 
 import os
 
-from libc.stdint cimport uint8_t, uint64_t
+from libc.stdint cimport int8_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memchr, memcmp, memcpy, memset, strlen
 
-from memlens.kernels.base.random cimport random_below
-from memlens.kernels.base.vectors cimport Vector, vector_push
+from memlens.kernels.base.addresses cimport (
+    AddressMap, address_map_free, address_map_init, address_rank, address_set_add, address_set_begin, address_set_end,
+)
+from memlens.kernels.base.prefetch cimport prefetch
+from memlens.kernels.base.random cimport draw_numbers, random_below, shuffle_items
+from memlens.kernels.base.vectors cimport Vector, vector_push, vector_reserve
 from memlens.kernels.readers.scan cimport Scan
+
+OK, MORE, NO_MEMORY = range(3)
+
+cdef enum:
+    E_OK
+    E_MORE
+    E_NO_MEMORY
+
+cdef enum:
+    # a window stays in a processor's cache
+    CHUNK_BYTES = 1 << 16
+    WINDOW_BYTES = 3 << 20
+    AHEAD = 8                   # lines that are fetched from memory meanwhile
+    ALIGNED = 3                 # low bits that addresses of objects haven't
+
+cdef enum:
+    FIRST_ADDRESS = 0x1_0000    # of the new ones
+    STEP = 0x28                 # from one to the next, as Ruby's slots have it
+    GONE = 8                    # what the address of no object becomes
+    MOST_OBJECTS = 0xFFFFFFF0
 
 cdef enum:
     # forms of values
@@ -44,6 +73,7 @@ cdef enum:
     K_REAL_CLASS_NAME
     K_STRUCT
     K_EDGE_NAME
+    K_SHAPE_ID = 26
     K_FLAGS = 32
 
 cdef const char **NAMES_OF_KEYS = [
@@ -86,7 +116,11 @@ cdef const char *SHAPE_TYPES = (
 
 
 cdef struct Listed:
-    size_t start, bytes     # of an address with its quotes
+    size_t start, bytes     # of an address
+
+
+cdef struct Lined:
+    size_t start, end       # of lines in the file, with their line ends
 
 
 cdef struct Span:
@@ -142,68 +176,252 @@ cdef bint may_have(const uint8_t *type, size_t length, int key) noexcept nogil:
     return True
 
 
-cdef class Lines(Scan):
-    """Writes the lines of ``data``. After the last call ``is_cut`` says whether the last one was incomplete."""
+cdef uint64_t address_in(const uint8_t *text, size_t length) noexcept nogil:
+    """Return the number that an address is."""
+    cdef uint64_t found = 0
+    cdef size_t each
+    for each in range(2, length):
+        found = found << 4 | (text[each] - 0x30 if text[each] <= 0x39 else text[each] - 0x57)
+    return found
 
-    cdef readonly uint64_t needed
+
+cdef size_t put_address(uint64_t address, uint8_t *out) noexcept nogil:
+    """Write an address, and return its bytes."""
+    cdef size_t digits = 1, each
+    while digits < 16 and address >> 4 * digits:
+        digits += 1
+    memcpy(out, b"0x", 2)
+    for each in range(digits):
+        out[1 + digits - each] = b"0123456789abcdef"[address & 0xF]
+        address >>= 4
+    return digits + 2
+
+
+cdef class Lines(Scan):
+    """Looks through the lines of ``data`` when it is run, and then writes them.
+
+    After the last call of ``fill``, ``is_cut`` says whether the last line was incomplete.
+    """
+
+    cdef readonly uint64_t needed, written
     cdef readonly bint is_cut
     cdef Span found[KEYS]
     cdef object renamed         # what a name is written as, as a function of its bytes; None if names stay
     cdef size_t growth          # how many times as long a line may become, at most
     cdef readonly bint has_failed
-    cdef bint keeps_order       # of the addresses of a list
+    cdef bint keeps_order       # of the lines, the addresses, and those of a list
     cdef uint64_t random
     cdef Vector listed
     cdef bint is_list_plain     # whether there is nothing between the addresses of a list but what Ruby writes there
+    cdef Vector chunks, pieces  # what is left to be written, and the lines of it that come next
+    cdef size_t next_chunk, next_piece
+    cdef AddressMap known
+    cdef Vector new_numbers     # by rank
+    cdef uint64_t first_address
+    cdef uint64_t lowest, highest
+    cdef size_t shortest        # bytes of the shortest address
+    cdef int shift
 
     def __cinit__(self, _, bint keeps_order):
         self.growth = 2
         self.keeps_order = keeps_order
         self.random = int.from_bytes(os.urandom(8), "little")
+        address_map_init(&self.known)
         self.own(&self.listed, sizeof(Listed))
+        self.own(&self.chunks, sizeof(Lined))
+        self.own(&self.pieces, sizeof(Lined))
+        self.own(&self.new_numbers, 4)
+        self.shift = ALIGNED
+        if self.begin() < 0:
+            raise MemoryError
+
+    def __dealloc__(self):
+        address_map_free(&self.known)
 
     def rename(self, renamed):
         """Write names as what ``renamed`` returns for their bytes, both as JSON has them between the quotes."""
-        self.renamed, self.growth = renamed, MOST_LONGER + 2
+        self.renamed, self.growth = renamed, MOST_LONGER + self.growth
 
-    def fill(self, uint8_t[::1] out) -> int:
-        """Write the lines that come next, and return how many bytes that is; 0 at the end, or if ``needed`` isn't 0."""
-        cdef size_t done = 0
-        self.needed = 0
-        with nogil:
-            self.write_lines(&out[0], out.shape[0], &done)
-        return done
+    # looking through the file
 
-    cdef void write_lines(self, uint8_t *out, size_t room, size_t *count) noexcept nogil:
-        cdef size_t start, end, written
+    cdef int begin(self) noexcept nogil:
+        """Begin to look through the file. -1 if out of memory."""
+        address_map_free(&self.known)
+        self.position = self.chunks.count = 0
+        self.lowest, self.highest, self.shortest = <uint64_t> -1, 0, <size_t> -1
+        return address_set_begin(&self.known, <uint64_t> 1 << self.shift, self.random | 1)
+
+    cdef int run_to(self, size_t limit) noexcept nogil:
+        cdef size_t start, end
         cdef const void *line_break
+        cdef int status
         while self.position < self.length:
+            if self.position >= limit:
+                return E_MORE
             start = self.position
             line_break = memchr(self.data + start, 0x0A, self.length - start)
             end = self.length if line_break == NULL else <size_t> (<const uint8_t *> line_break - self.data)
-            if room - count[0] < self.growth * (end - start) + MOST_MORE:
-                self.needed = 0 if count[0] else self.growth * (end - start) + MOST_MORE
-                return
-            while start < end and is_blank(self.data[start]):
-                start += 1
-            while end > start and is_blank(self.data[end - 1]):
-                end -= 1
-            self.position = self.length if line_break == NULL else <size_t> (
-                <const uint8_t *> line_break - self.data) + 1
-            written = self.write_line(start, end, out + count[0]) if start < end else 0
-            if start < end and written == 0:
-                if line_break == NULL:
-                    # the beginning of one, so that readers see it, too
-                    self.is_cut = True
-                    out[count[0]] = 0x7B
-                    written = 1
-                else:
-                    memcpy(out + count[0], b"{}", 2)
-                    written = 2
-            count[0] += written
-            if line_break != NULL:
-                out[count[0]] = 0x0A
-                count[0] += 1
+            self.position = self.length if line_break == NULL else end + 1
+            if self.note_chunk(start, line_break == NULL) < 0:
+                return E_NO_MEMORY
+            if self.keeps_order:
+                continue
+            status = self.note_address(start, end)
+            if status < 0:
+                return E_NO_MEMORY
+            if status and self.shift:
+                # no dump by Ruby has such an address
+                self.shift = 0
+                if self.begin() < 0:
+                    return E_NO_MEMORY
+        return E_OK if self.draw() == 0 else E_NO_MEMORY
+
+    cdef int note_chunk(self, size_t start, bint is_last) noexcept nogil:
+        """Add a line to the last chunk, or begin another: one of its own for a line without an end, the last one."""
+        cdef Lined *last = <Lined *> self.chunks.data + (self.chunks.count - 1)
+        cdef Lined chunk
+        if self.chunks.count and not is_last and self.position - last.start <= CHUNK_BYTES:
+            last.end = self.position
+            return 0
+        chunk.start, chunk.end = start, self.position
+        return vector_push(&self.chunks, &chunk)
+
+    cdef int note_address(self, size_t at, size_t end) noexcept nogil:
+        """Note the address of a line's object. 1 if it isn't aligned as expected, -1 if out of memory."""
+        cdef const uint8_t *text
+        cdef size_t length
+        cdef uint64_t address
+        while at < end and is_blank(self.data[at]):
+            at += 1
+        if end - at > 14 and memcmp(self.data + at, b"{\"address\":\"0x", 14) == 0:
+            # as Ruby begins lines
+            self.found[K_ADDRESS].start = at + 12
+            self.found[K_ADDRESS].end = string_end(self.data, at + 11, end)
+            if not is_address(self.data + at + 12, self.found[K_ADDRESS].end - at - 12):
+                return 0
+        else:
+            memset(self.found, 0, sizeof(self.found))
+            if at == end or not self.read_object(&at, end, 0) or not self.found[K_ADDRESS].end:
+                return 0
+        text, length = self.data + self.found[K_ADDRESS].start, self.found[K_ADDRESS].end - self.found[K_ADDRESS].start
+        address = address_in(text, length)
+        if address & ((<uint64_t> 1 << self.shift) - 1):
+            return 1
+        self.lowest, self.highest = min(self.lowest, address), max(self.highest, address)
+        self.shortest = min(self.shortest, length)
+        return address_set_add(&self.known, address)
+
+    cdef int draw(self) noexcept nogil:
+        """Draw the order of the chunks, and new addresses, of which none is an old one. -1 if out of memory."""
+        cdef Lined *chunks = <Lined *> self.chunks.data
+        cdef size_t count = self.chunks.count
+        cdef uint8_t longest[18]
+        cdef uint64_t after
+        if self.keeps_order:
+            return 0
+        # what has no line end stays last
+        if count and self.data[chunks[count - 1].end - 1] != 0x0A:
+            count -= 1
+        shuffle_items(&self.random, chunks, count, sizeof(Lined))
+        address_set_end(&self.known)
+        if self.known.count > MOST_OBJECTS or vector_reserve(&self.new_numbers, self.known.count + 1) < 0:
+            return -1
+        draw_numbers(&self.random, <uint32_t *> self.new_numbers.data, self.known.count)
+        self.first_address, after = FIRST_ADDRESS, STEP * self.known.count
+        while self.known.count and self.first_address + after >= self.lowest and self.first_address <= self.highest and (
+                self.first_address < <uint64_t> 1 << 62):
+            self.first_address <<= 1
+        if put_address(self.first_address + after, longest) > self.shortest:
+            # as "0x1", which may become "0x10000"
+            self.growth += 3
+        return 0
+
+    cdef uint64_t new_address(self, uint64_t address) noexcept nogil:
+        cdef int64_t rank = address_rank(&self.known, address)
+        return GONE if rank < 0 else self.first_address + STEP * <uint64_t> (<uint32_t *> self.new_numbers.data)[rank]
+
+    # writing
+
+    def fill(self, uint8_t[::1] out) -> int:
+        """Write the lines that come next, and return how many bytes that is; 0 at the end, or if ``needed`` isn't 0.
+
+        Raises MemoryError.
+        """
+        cdef size_t done = 0
+        cdef int status
+        self.needed = 0
+        with nogil:
+            status = self.write_lines(&out[0], out.shape[0], &done)
+        if status < 0:
+            raise MemoryError
+        return done
+
+    cdef int write_lines(self, uint8_t *out, size_t room, size_t *count) noexcept nogil:
+        cdef Lined *piece
+        cdef int status
+        cdef uint64_t needed
+        while True:
+            if self.next_piece >= self.pieces.count:
+                status = self.take_window()
+                if status <= 0:
+                    return status
+            piece = <Lined *> self.pieces.data + self.next_piece
+            if self.next_piece + AHEAD < self.pieces.count:
+                prefetch(self.data + piece[AHEAD].start)
+            needed = self.growth * (piece.end - piece.start) + MOST_MORE
+            if room - count[0] < needed:
+                self.needed = 0 if count[0] else needed
+                return 0
+            self.next_piece += 1
+            count[0] += self.write_piece(piece.start, piece.end, out + count[0])
+            self.written += piece.end - piece.start
+
+    cdef int take_window(self) noexcept nogil:
+        """Fill ``pieces`` with the lines that come next. 1 if there are some, -1 if out of memory."""
+        cdef Lined *chunks = <Lined *> self.chunks.data
+        cdef Lined piece
+        cdef size_t bytes = 0, end
+        cdef const void *line_break
+        self.pieces.count = self.next_piece = 0
+        while self.next_chunk < self.chunks.count:
+            piece.start, end = chunks[self.next_chunk].start, chunks[self.next_chunk].end
+            # what has no line end stays last
+            if bytes and (bytes + end - piece.start > WINDOW_BYTES or self.data[end - 1] != 0x0A):
+                break
+            self.next_chunk += 1
+            bytes += end - piece.start
+            while piece.start < end:
+                line_break = memchr(self.data + piece.start, 0x0A, end - piece.start)
+                piece.end = end if line_break == NULL else <size_t> (<const uint8_t *> line_break - self.data) + 1
+                if vector_push(&self.pieces, &piece) < 0:
+                    return -1
+                piece.start = piece.end
+        if not self.keeps_order:
+            shuffle_items(&self.random, self.pieces.data, self.pieces.count, sizeof(Lined))
+        return 1 if self.pieces.count else 0
+
+    cdef size_t write_piece(self, size_t start, size_t end, uint8_t *out) noexcept nogil:
+        """Write a line, and return its bytes."""
+        cdef bint is_ended = self.data[end - 1] == 0x0A
+        cdef size_t written = 0
+        end -= is_ended
+        while start < end and is_blank(self.data[start]):
+            start += 1
+        while end > start and is_blank(self.data[end - 1]):
+            end -= 1
+        if start < end:
+            written = self.write_line(start, end, out)
+            if written == 0 and is_ended:
+                memcpy(out, b"{}", 2)
+                written = 2
+            elif written == 0:
+                # the beginning of one, so that readers see it, too
+                self.is_cut = True
+                out[0] = 0x7B
+                written = 1
+        if is_ended:
+            out[written] = 0x0A
+        return written + is_ended
 
     cdef size_t write_line(self, size_t at, size_t end, uint8_t *out) noexcept nogil:
         """Write an object, and return its bytes; 0 if the line isn't one."""
@@ -218,6 +436,9 @@ cdef class Lines(Scan):
             self.found[K_ADDRESS].end = 0
         elif not self.found[K_ADDRESS].end:
             return 0
+        if not self.keeps_order:
+            # shapes are numbered in the order in which they were made, and nothing refers to one by its number
+            self.found[K_SHAPE_ID].end = 0
         out[0] = 0x7B
         for key in range(FIRST_FLAG):
             if key == K_FLAGS:
@@ -250,7 +471,9 @@ cdef class Lines(Scan):
             memcpy(out + done, self.data + found.start, length)
             return done + length
         out[done] = 0x22
-        if FORMS[key] == A_NAME and self.growth > 2:
+        if FORMS[key] == AN_ADDRESS:
+            length = self.write_address(found.start, length, out + done + 1)
+        elif FORMS[key] == A_NAME and self.growth > MOST_LONGER:
             length = self.put_renamed(self.data + found.start, length, out + done + 1)
         else:
             memcpy(out + done + 1, self.data + found.start, length)
@@ -273,6 +496,12 @@ cdef class Lines(Scan):
             self.has_failed = True
             return 0
 
+    cdef size_t write_address(self, size_t start, size_t length, uint8_t *out) noexcept nogil:
+        if self.keeps_order:
+            memcpy(out, self.data + start, length)
+            return length
+        return put_address(self.new_address(address_in(self.data + start, length)), out)
+
     cdef size_t write_addresses(self, Span *found, uint8_t *out) noexcept nogil:
         """Write a list of addresses, which has been read before."""
         cdef size_t at = found.start, done = 1, each, other
@@ -286,8 +515,8 @@ cdef class Lines(Scan):
             if self.data[at] != 0x22:
                 at += 1
                 continue
-            one.start, one.bytes = at, string_end(self.data, at, found.end) + 1 - at
-            at += one.bytes
+            one.start, one.bytes = at + 1, string_end(self.data, at, found.end) - at - 1
+            at += one.bytes + 2
             if vector_push(&self.listed, &one) < 0:
                 self.has_failed = True
                 break
@@ -301,8 +530,10 @@ cdef class Lines(Scan):
             if done > 1:
                 memcpy(out + done, b", ", 2)
                 done += 2
-            memcpy(out + done, self.data + one.start, one.bytes)
-            done += one.bytes
+            out[done] = 0x22
+            done += 1 + self.write_address(one.start, one.bytes, out + done + 1)
+            out[done] = 0x22
+            done += 1
         out[done] = 0x5D
         return done + 1
 
@@ -402,12 +633,21 @@ cdef class Lines(Scan):
         found.start, found.end = start, end
 
 
+# the last key that begins with a character, and for each key the one before it that begins as it does; -1 for none
+cdef int8_t[256] LAST_KEY
+cdef int8_t[KEYS] KEY_BEFORE
+memset(LAST_KEY, 0xFF, sizeof(LAST_KEY))
+for _key in range(KEYS):
+    KEY_BEFORE[_key] = LAST_KEY[<uint8_t> NAMES_OF_KEYS[_key][0]]
+    LAST_KEY[<uint8_t> NAMES_OF_KEYS[_key][0]] = <int8_t> _key
+
+
 cdef int key_of(const uint8_t *text, size_t length) noexcept nogil:
-    cdef int each
-    for each in range(KEYS):
-        if text[0] == <uint8_t> NAMES_OF_KEYS[each][0] and strlen(NAMES_OF_KEYS[each]) == length and (
-                memcmp(text, NAMES_OF_KEYS[each], length) == 0):
+    cdef int each = LAST_KEY[text[0]]
+    while each >= 0:
+        if strlen(NAMES_OF_KEYS[each]) == length and memcmp(text, NAMES_OF_KEYS[each], length) == 0:
             return each
+        each = KEY_BEFORE[each]
     return -1
 
 
