@@ -1,5 +1,6 @@
 """What order, addresses and the runtime's caches tell of values in a Java dump can't be read from its copy."""
 
+import re
 from collections import Counter
 from pathlib import Path
 
@@ -10,6 +11,8 @@ from tests.python.hprof_files import OBJECT, Dump
 from tests.python.redacted_files import names_of, redacted
 
 from memlens.model.graph import NONE, Graph
+from memlens.proof.items import Keeps
+from memlens.proof.verify import verify
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "heap"
 PIN, AGE = 7391, 34
@@ -168,3 +171,52 @@ def test_types_sizes_roots_and_threads_are_those_of_the_dump(name: str, tmp_path
     assert int((before.threads.rows["object"] != NONE).sum()) == int(
         (after.threads.rows["object"] != NONE).sum()
     )
+
+
+ADDRESSES = ("0x00007f41800075b0", "0x000000080003e000", "0x00007F4180001000")
+MADE = (
+    f"com/acme/Main$$Lambda$14+{ADDRESSES[0]}",
+    f"[Lcom/acme/Main$$Lambda$14+{ADDRESSES[0]};",
+    f"java/util/stream/Collectors$$Lambda$27/{ADDRESSES[1]}",
+    f"java.lang.invoke.LambdaForm$MH/{ADDRESSES[2]}",
+)
+
+
+def with_hidden_classes(names: tuple[str, ...] = MADE) -> bytes:
+    dump = Dump()
+    root = dump.klass(0x1000, "java/lang/Object")
+    for number, name in enumerate(names):
+        dump.instance(0x20_0000 + 0x40 * number, dump.klass(0x2000 + 0x100 * number, name, root))
+        dump.add(0x05, "P", 0x2000 + 0x100 * number)
+    return dump.end()
+
+
+@pytest.mark.parametrize("renamed", [False, True])
+@pytest.mark.parametrize("keeps_threads", [False, True])
+def test_addresses_of_hidden_classes_become_numbers(
+    renamed: bool, keeps_threads: bool, tmp_path: Path
+) -> None:
+    path, again = tmp_path / "hidden.hprof", tmp_path / "copy.hprof"
+    path.write_bytes(with_hidden_classes())
+    seen = set[tuple[str, ...]]()
+    for _ in range(20):
+        mapping: list[str] | None = [] if renamed else None
+        data, _ = redacted(path, mapping=mapping, keeps_shared=False, keeps_threads=keeps_threads)
+        again.write_bytes(data)
+        assert not [each for each in ADDRESSES if each.lower().encode() in data.lower()]
+        assert verify(path, again, Keeps(time=True)).found == []
+        names = [name.replace("/", ".") for name in type_names(load(again))]
+        numbers = [found[0] for name in names if (found := re.search("0x[0-9a-f]{16}", name))]
+        assert {int(each, 16) for each in numbers} == {1, 2, 3}
+        seen.add(tuple(sorted(name for name in names if "Collectors" in name or "LambdaForm" in name)))
+        # a class and the arrays of it have one number, and what else the name says stays
+        plain, array = sorted(name.rstrip("[];").lstrip("[L") for name in names if "$$Lambda$14" in name)
+        assert plain == array
+        assert any(name.startswith("java.util.stream.Collectors$$Lambda$27") for name in names)
+    assert len(seen) > 3
+    # with the order they stay
+    assert all(each.encode() in redacted(path)[0] for each in ADDRESSES)
+    again.write_bytes(redacted(path)[0])
+    found = verify(path, again, Keeps(time=True)).found
+    assert {each.what for each in found} == {*ADDRESSES}
+    assert verify(path, again, Keeps(time=True, shared=True)).found == []

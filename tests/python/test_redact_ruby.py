@@ -35,7 +35,8 @@ def desk(shapes: bool = False) -> bytes:
         own, account, text = (FIRST + SLOT * (3 * number + each) for each in range(3))
         more: dict[str, Any] = {"shape_id": 40 + number} if shapes else {}
         lines += [
-            line(own, "CLASS", [klass], **{"class": klass}, superclass=account_class, name=f"{name}Account", memsize=400),
+            line(own, "CLASS", [klass], **{"class": klass}, superclass=account_class, name=f"{name}Account",
+                 memsize=400),
             # the last one refers to an object that is gone
             line(account, "OBJECT", [own, text, *([FIRST - SLOT] if number == 11 else [])], **{"class": own}, ivars=3,
                  memsize=40, **more),

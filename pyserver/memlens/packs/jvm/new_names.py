@@ -6,7 +6,7 @@ of the program then. Packages stay one below the other, and nested classes withi
 
 import json
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 
 RUNTIME = ("java.", "javax.", "jdk.", "sun.", "com.sun.", "android.", "dalvik.", "libcore.", "kotlin.")
 """What the names of classes begin with that keep them: findings know these."""
@@ -38,9 +38,13 @@ def is_runtimes(name: str) -> bool:
 
 
 class NewNames:
-    """Replacements for texts that name something of the program's own. ``kept`` are those that stay."""
+    """Replacements for texts that name something of the program's own.
 
-    def __init__(self, kept: Collection[str]) -> None:
+    ``kept`` are those that stay, and ``hidden`` replaces the addresses in names of classes.
+    """
+
+    def __init__(self, kept: Collection[str], hidden: Callable[[str], str] = str) -> None:
+        self._hidden = hidden
         self._kept = {"", *kept, *_OF_THE_LANGUAGE}
         self._new: dict[str, str] = {}
         self._words: dict[str, str] = {}
@@ -52,7 +56,7 @@ class NewNames:
     def class_name(self, name: str) -> str:
         """The new name of a class or an array of it, in the form that the file has."""
         if name in self._kept or is_runtimes(name):
-            return name
+            return self._hidden(name)
         if name in self._new:
             return self._new[name]
         before, own, made, after = _parts(name)
@@ -66,7 +70,7 @@ class NewNames:
             number, word = re.fullmatch(_WORD, nested).groups()  # pyrefly: ignore[missing-attribute]
             path += f"${nested}"
             new += ("$" if place else "") + number + (self._word(path, "C") if word else "")
-        self._new[name] = f"{before}{new}{made}{after}"
+        self._new[name] = self._hidden(f"{before}{new}{made}{after}")
         if not before and not after:
             self._members.setdefault(name, {})
         return self._new[name]

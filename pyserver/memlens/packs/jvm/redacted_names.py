@@ -1,7 +1,8 @@
 """What the texts of a Java heap dump name, and the other texts that they get."""
 
+import random
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -19,6 +20,9 @@ _TYPES = {
     11: "long",
 }  # fmt: skip
 _WIDTHS = {4: 1, 5: 2, 6: 4, 7: 8, 8: 1, 9: 2, 10: 4, 11: 8}
+_HIDDEN = re.compile(r"(?<=[+/.])0x[0-9a-fA-F]+(?=$|;|\[)")
+"""The address of a hidden class in the name that HotSpot makes for it: ``Main$$Lambda$14+0x00007f41800075b0``."""
+
 _OF_THE_RUNTIME = re.compile(
     r"main|Finalizer|Reference Handler|Signal Dispatcher|Common-Cleaner|Attach Listener|Service Thread|DestroyJavaVM"
     r"|Monitor Deflation Thread|Notification Thread|C[12] CompilerThread[0-9]+|Thread-[0-9]+"
@@ -42,35 +46,48 @@ class _Frame(NamedTuple):
 
 
 def rename(
-    dump: hprof_redaction.Redaction, records: hprof.Records, source: Source, kept: U64
+    dump: hprof_redaction.Redaction, named: "Named", source: Source, kept: U64, hidden: Callable[[str], str]
 ) -> Iterator[str]:
     """Give other names to what is the program's own; returns the lines of the mapping that leads back.
 
-    ``kept`` are the offsets of the records of threads' names. Classes and frames are moved out of ``records``.
+    ``kept`` are the offsets of the records of threads' names, and ``hidden`` replaces the addresses in names.
     """
-    named = _Named(dump, records)
-    names = NewNames(named.kept())
+    names = NewNames(named.kept(), hidden)
     new = named.renamed(names)
     rows = [(number, b"" if own == named.text(number) else own.encode()) for number, own in new.items()]
     dump.rename(*_joined(rows))
-    strings = _Strings(source, records.id_bytes, named)
+    strings = _Strings(source, named)
     dump.replace(*_joined(list(strings.arrays(kept.tolist(), names))))
     return names.mapping()
 
 
-def rename_threads(
-    dump: hprof_redaction.Redaction, records: hprof.Records, source: Source, kept: U64
-) -> None:
+def rename_threads(dump: hprof_redaction.Redaction, named: "Named", source: Source, kept: U64) -> None:
     """Give other names to the threads alone, but for those that the runtime names."""
-    strings = _Strings(source, records.id_bytes, _Named(dump, records))
+    strings = _Strings(source, named)
     dump.replace(*_joined(list(strings.arrays(kept.tolist(), NewNames(set())))))
 
 
-class _Named:
-    """What a dump names by texts, which it refers to by their ids."""
+def number_hidden(dump: hprof_redaction.Redaction, named: "Named", hidden: Callable[[str], str]) -> None:
+    """Replace the addresses in names of classes that the runtime made, and no other name."""
+    new = {number: hidden(name) for number, name in named.classes()}
+    rows = [(number, name.encode()) for number, name in new.items() if name != named.text(number)]
+    dump.rename(*_joined(rows), others_stay=True)
+
+
+def hidden_numbers(names: Iterable[str]) -> Callable[[str], str]:
+    """What replaces the addresses in ``names``, by which hidden classes are distinguished: numbers at random."""
+    found = sorted({found[0] for name in names for found in _HIDDEN.finditer(name)})
+    numbers = random.SystemRandom().sample(range(1, len(found) + 1), len(found))
+    # as long as an address is, so that these names are known as such
+    new = {address: f"0x{number:016x}" for address, number in zip(found, numbers, strict=True)}
+    return lambda name: _HIDDEN.sub(lambda found: new.get(found[0], found[0]), name)
+
+
+class Named:
+    """What a dump names by texts, which it refers to by their ids. Classes and frames are moved out of ``records``."""
 
     def __init__(self, dump: hprof_redaction.Redaction, records: hprof.Records) -> None:
-        self._records = records
+        self._records, self.id_bytes = records, records.id_bytes
         self._texts: dict[int, str] = {}
         self._loads = np.asarray(records.take_loads()).reshape(-1, 3).tolist()
         rows = np.asarray(records.take_frames()[1]).reshape(-1, 4).tolist()
@@ -89,6 +106,11 @@ class _Named:
         if number not in self._texts:
             self._texts[number] = self._records.text(number)
         return self._texts[number]
+
+    def classes(self) -> Iterator[tuple[int, str]]:
+        """The texts that name classes, by their ids."""
+        for _, name, _ in self._loads:
+            yield name, self.text(name)
 
     def kept(self) -> set[str]:
         """Texts that name something of the runtime's, or a heap."""
@@ -125,8 +147,8 @@ def _joined(rows: list[tuple[int, bytes]]) -> tuple[U64, U64, bytes]:
 class _Strings:
     """The strings among some records, as their classes lay them out."""
 
-    def __init__(self, source: Source, id_bytes: int, named: _Named) -> None:
-        self._source, self._id_bytes = source, id_bytes
+    def __init__(self, source: Source, named: Named) -> None:
+        self._source, self._id_bytes = source, named.id_bytes
         self._fields: dict[int, list[tuple[str, int]]] = {}
         for each in named.members:
             if each.class_id and not each.type & hprof_survey.STATIC:

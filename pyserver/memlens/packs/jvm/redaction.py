@@ -18,7 +18,7 @@ from memlens.formats.scanning import run_through
 from memlens.packs.jvm.hprof import ANDROID, Header, header_of, layout_record, mark_record, redirected_record
 from memlens.packs.jvm.kernels import hprof as kernel
 from memlens.packs.jvm.kernels import hprof_objects, hprof_redaction, hprof_survey
-from memlens.packs.jvm.redacted_names import rename, rename_threads
+from memlens.packs.jvm.redacted_names import Named, hidden_numbers, number_hidden, rename, rename_threads
 from memlens.progress import Report, part_of
 from memlens.texts import phrase
 
@@ -49,12 +49,17 @@ def redact(
     kept = np.sort(np.asarray(dump.take_kept(), np.uint64))
     # before classes are moved out of the records
     layout = b"" if wanted.keeps_shared else _layout(source, records, header)
-    if mapping is None and wanted.keeps_threads:
-        dump.keep(kept)
-    elif mapping is None:
-        rename_threads(dump, records, source, kept)
+    named = Named(dump, records)
+    hidden = hidden_numbers(() if wanted.keeps_shared else (name for _, name in named.classes()))
+    if mapping is not None:
+        mapping += rename(dump, named, source, kept, hidden)
     else:
-        mapping += rename(dump, records, source, kept)
+        if not wanted.keeps_shared:
+            number_hidden(dump, named, hidden)
+        if wanted.keeps_threads:
+            dump.keep(kept)
+        else:
+            rename_threads(dump, named, source, kept)
     if (dump.damaged_at >= 0 or records.ended != kernel.ENDED_WHOLE) and not wanted.allows_damage:
         # nothing has to be written to know it
         return records.offset if dump.damaged_at < 0 else dump.damaged_at

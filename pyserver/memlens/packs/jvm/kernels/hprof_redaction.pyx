@@ -157,10 +157,10 @@ cdef class Redaction(Order):
         self.next_kept = low
         return low < self.kept_offsets.shape[0] and self.kept_offsets[low] == offset
 
-    def rename(self, const uint64_t[::1] ids, const uint64_t[::1] ends, const uint8_t[::1] data):
-        """Keep only the texts of these ids: by new ones in ``data``, up to an end for each, or as they are without one.
+    def rename(self, const uint64_t[::1] ids, const uint64_t[::1] ends, const uint8_t[::1] data, bint others_stay=False):
+        """Write the texts of these ids as in ``data``, up to an end for each, or as they are without one.
 
-        Raises MemoryError.
+        Others don't stay, unless ``others_stay``. Raises MemoryError.
         """
         cdef NewText *texts
         cdef NewText text
@@ -175,7 +175,7 @@ cdef class Redaction(Order):
         texts = <NewText *> self.new_texts.data
         memset(texts, 0, (count + 1) * sizeof(NewText))
         # the bits of texts that don't stay are moved out of the way
-        for each in range(<Py_ssize_t> count):
+        for each in range(0 if others_stay else <Py_ssize_t> count):
             self.named_texts.data[each] <<= 4
         self.new_texts.count = count
         text.start = 0

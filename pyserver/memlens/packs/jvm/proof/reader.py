@@ -46,6 +46,9 @@ _RUNTIMES_THREAD = re.compile(
 )
 """Names of threads that the runtime gives, or the redactor."""
 
+_HIDDEN = re.compile(r"0x0*[1-9a-f][0-9a-f]{6,}(?=$|;|\[)", re.IGNORECASE)
+"""An address in a name, as a class has that the runtime made; a copy has smaller numbers there."""
+
 _MOST_SUPERCLASSES = 1_000
 _ROOT_JNI_GLOBAL = 0x01
 _OBJECT_TAGS = (CLASS, INSTANCE, OBJECTS, NUMBERS, 0xC3)
@@ -102,6 +105,10 @@ class HprofReader(Records):
     def contents(self, numbers: F64 | None) -> Iterator[Item]:
         """Fields, elements, constants, texts that name nothing, and what the format doesn't have."""
         yield from self.surplus
+        if not self.keeps.shared:
+            for each in self.classes.values():
+                if found := _HIDDEN.search(each.name):
+                    yield Item("text", "address in the name of a class", found[0], 0)
         for number, symbol, at in self.texts.items():
             if number not in self.reasons and symbol.strip(b"x") and not self._is_note(number, symbol):
                 yield Item("text", "text that names nothing", symbol.decode("utf-8", "replace"), at)

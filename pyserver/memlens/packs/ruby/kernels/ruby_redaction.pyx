@@ -303,7 +303,8 @@ cdef class Lines(Scan):
             memset(self.found, 0, sizeof(self.found))
             if at == end or not self.read_object(&at, end, 0) or not self.found[K_ADDRESS].end:
                 return 0
-        text, length = self.data + self.found[K_ADDRESS].start, self.found[K_ADDRESS].end - self.found[K_ADDRESS].start
+        text = self.data + self.found[K_ADDRESS].start
+        length = self.found[K_ADDRESS].end - self.found[K_ADDRESS].start
         address = address_in(text, length)
         if address & ((<uint64_t> 1 << self.shift) - 1):
             return 1
@@ -328,8 +329,8 @@ cdef class Lines(Scan):
             return -1
         draw_numbers(&self.random, <uint32_t *> self.new_numbers.data, self.known.count)
         self.first_address, after = FIRST_ADDRESS, STEP * self.known.count
-        while self.known.count and self.first_address + after >= self.lowest and self.first_address <= self.highest and (
-                self.first_address < <uint64_t> 1 << 62):
+        while self.known.count and self.first_address < <uint64_t> 1 << 62 and (
+                self.first_address + after >= self.lowest and self.first_address <= self.highest):
             self.first_address <<= 1
         if put_address(self.first_address + after, longest) > self.shortest:
             # as "0x1", which may become "0x10000"
