@@ -15,12 +15,12 @@ from memlens.kernels.base.addresses cimport (
     AddressMap, address_map_build, address_map_free, address_map_init, address_ordinal,
 )
 from memlens.kernels.base.prefetch cimport prefetch
-from memlens.kernels.base.random cimport random_below, shuffle_items
+from memlens.kernels.base.random cimport random_below, shuffle32, shuffle_items
 from memlens.kernels.base.vectors cimport Vector, vector_push, vector_reserve
 from memlens.packs.jvm.kernels.hprof cimport (
     ANDROID_HEAP, CLASS_DUMP, CLASS_FIXED_IDS, INSTANCE_DUMP, OBJECT_ARRAY_DUMP, PRIMITIVE_ARRAY_DUMP, ROOT_JNI_GLOBAL,
-    TYPE_ARRAY, TYPE_INT, TYPE_OBJECT, WHOLE, Load, Record, Records, Segment, Trace, id_at, is_object, read_record,
-    type_bytes,
+    TYPE_ARRAY, TYPE_INT, TYPE_OBJECT, WHOLE, Load, Record, Records, Segment, TextPlace, Trace, id_at, is_object,
+    read_record, type_bytes,
 )
 from memlens.packs.jvm.kernels.hprof_forms cimport (
     FRAME, HEAP_DUMP_END, HEAP_DUMP_SEGMENT, LOAD_CLASS, TEXT, TRACE, has_its_length, is_known_record,
@@ -69,6 +69,7 @@ cdef class Redaction(Order):
     cdef size_t first_segment   # of that dump
     cdef bint is_begun          # whether it has a segment
     cdef Vector new_texts       # of texts, where they get others
+    cdef Vector text_order, new_text_ids
     cdef Vector constants       # of the class that is written
     cdef uint64_t text_number
     cdef const uint8_t *copied
@@ -91,6 +92,8 @@ cdef class Redaction(Order):
         address_map_init(&self.stacks)
         address_map_init(&self.frames)
         self.own(&self.new_texts, sizeof(NewText))
+        self.own(&self.text_order, 4)
+        self.own(&self.new_text_ids, 4)
         self.own(&self.constants, sizeof(Constant))
         self.written_dump = -1
         self.ids.count = 0
@@ -137,11 +140,32 @@ cdef class Redaction(Order):
         self.kept_ends, self.kept_bytes, self.replaces = ends, data, True
         self.know_kept(offsets)
 
-    cdef void know_kept(self, const uint64_t[::1] offsets):
+    cdef int know_kept(self, const uint64_t[::1] offsets) except -1:
         cdef Py_ssize_t each
+        if not self.keeps_order and self.draw_texts() < 0:
+            raise MemoryError
         for each in range(offsets.shape[0]):
             sieve_add(&self.kept_sieve, offsets[each])
         self.kept_offsets, self.is_ready = offsets, True
+
+    cdef int draw_texts(self) noexcept nogil:
+        """Draw the order of the texts, which is that of their hashes, and ids, which were addresses. -1: no memory."""
+        cdef TextPlace *places = <TextPlace *> self.records.text_places.data
+        cdef size_t count = self.records.text_ids.count, each
+        cdef uint32_t *order
+        if vector_reserve(&self.text_order, count + 1) < 0 or vector_reserve(&self.new_text_ids, count + 1) < 0:
+            return -1
+        order = <uint32_t *> self.text_order.data
+        self.text_order.count = 0
+        for each in range(count):
+            if places[each].offset < self.stop:
+                order[self.text_order.count] = <uint32_t> each
+                self.text_order.count += 1
+        shuffle32(&self.random, order, self.text_order.count)
+        memset(self.new_text_ids.data, 0, (count + 1) * 4)
+        for each in range(self.text_order.count):
+            (<uint32_t *> self.new_text_ids.data)[order[each]] = <uint32_t> (each + 1)
+        return 0
 
     cdef bint is_kept(self, uint64_t offset) noexcept nogil:
         """Return whether a record is one that stays, and set ``next_kept`` to its number."""
@@ -157,7 +181,9 @@ cdef class Redaction(Order):
         self.next_kept = low
         return low < self.kept_offsets.shape[0] and self.kept_offsets[low] == offset
 
-    def rename(self, const uint64_t[::1] ids, const uint64_t[::1] ends, const uint8_t[::1] data, bint others_stay=False):
+    def rename(
+        self, const uint64_t[::1] ids, const uint64_t[::1] ends, const uint8_t[::1] data, bint others_stay=False,
+    ):
         """Write the texts of these ids as in ``data``, up to an end for each, or as they are without one.
 
         Others don't stay, unless ``others_stay``. Raises MemoryError.
@@ -322,7 +348,10 @@ cdef class Redaction(Order):
 
     cdef void put_text_id(self, uint8_t *out, const uint8_t *at) noexcept nogil:
         cdef uint64_t id = id_at(at, self.records.id_bytes)
-        self.put_id(out, id if address_ordinal(&self.records.texts_by_id, id) >= 0 else 0)
+        cdef int64_t number = address_ordinal(&self.records.texts_by_id, id)
+        if number >= 0 and not self.keeps_order:
+            id = (<uint32_t *> self.new_text_ids.data)[number]
+        self.put_id(out, id if number >= 0 else 0)
 
     cdef void put_stack(self, uint8_t *out, const uint8_t *at) noexcept nogil:
         """Write the serial number of a stack, or 0 if the file has none with it."""
@@ -451,27 +480,39 @@ cdef class Redaction(Order):
         self, const uint8_t *at, uint64_t bytes, uint8_t *out, size_t room, size_t *count,
     ) noexcept nogil:
         cdef const NewText *new_texts = <NewText *> self.new_texts.data
-        cdef uint64_t head = HEAD + <uint64_t> self.records.id_bytes
-        if self.text_number >= self.records.text_ids.count:
-            self.end_here()
-            return 0
+        cdef TextPlace *place
+        cdef uint64_t head = HEAD + <uint64_t> self.records.id_bytes, texts = self.text_order.count, number
+        if self.keeps_order:
+            texts, number = self.records.text_ids.count, self.text_number
+            if self.text_number >= texts:
+                self.end_here()
+                return 0
+        elif self.text_number < texts:
+            # all are written at the first one, so that none is missed by what comes then
+            number = (<uint32_t *> self.text_order.data)[self.text_number]
         if room < head:
             return head
+        if self.keeps_order or self.text_number >= texts:
+            self.position += HEAD + bytes
+            self.done += HEAD + bytes
+        if self.text_number >= texts:
+            return 0
+        self.text_number += 1
+        if not self.keeps_order and not self.named_texts.data[number]:
+            return 0
         self.put_head(out, at)
-        self.put_id(out + HEAD, id_at(at + HEAD, self.records.id_bytes))
+        self.put_id(out + HEAD, id_at(at + HEAD, self.records.id_bytes) if self.keeps_order else self.text_number)
         count[0] = head
-        self.position += HEAD + bytes
-        self.done += HEAD + bytes
-        bytes -= head - HEAD
-        if self.new_texts.count and new_texts[self.text_number].bytes:
-            bytes = new_texts[self.text_number].bytes
-            put_u32(out + 5, <uint32_t> (head - HEAD + bytes))
-            self.copy(&self.new_bytes[new_texts[self.text_number].start], bytes)
-        elif is_name(at + head, bytes, self.named_texts.data[self.text_number] & 0x0F):
-            self.copy(at + head, bytes)
+        place = <TextPlace *> self.records.text_places.data + number
+        at, bytes = self.records.bytes + place.offset, place.count
+        if self.new_texts.count and new_texts[number].bytes:
+            at, bytes = &self.new_bytes[new_texts[number].start], new_texts[number].bytes
+            self.copy(at, bytes)
+        elif is_name(at, bytes, self.named_texts.data[number] & 0x0F):
+            self.copy(at, bytes)
         else:
             self.fill_with(FILLER, bytes)
-        self.text_number += 1
+        put_u32(out + 5, <uint32_t> (head - HEAD + bytes))
         return 0
 
     # records of a heap

@@ -1,6 +1,8 @@
 """Heap dumps of Java and Android, read plainly: their records, classes, fields and arrays."""
 
 import re
+import struct
+from collections import deque
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -48,6 +50,13 @@ _RUNTIMES_THREAD = re.compile(
 
 _HIDDEN = re.compile(r"0x0*[1-9a-f][0-9a-f]{6,}(?=$|;|\[)", re.IGNORECASE)
 """An address in a name, as a class has that the runtime made; a copy has smaller numbers there."""
+
+_RUN = 32
+"""Texts whose order is compared: as many in a row, of which enough differ."""
+_LEAST_DIFFERENT = 8
+_LEAST_ADDRESS_BITS = 24
+_MOST_IDS = 10_000
+"""Of a copy: ids that stayed are many."""
 
 _MOST_SUPERCLASSES = 1_000
 _ROOT_JNI_GLOBAL = 0x01
@@ -109,6 +118,7 @@ class HprofReader(Records):
             for each in self.classes.values():
                 if found := _HIDDEN.search(each.name):
                     yield Item("text", "address in the name of a class", found[0], 0)
+            yield from self._order_of_texts(is_copy=numbers is None)
         for number, symbol, at in self.texts.items():
             if number not in self.reasons and symbol.strip(b"x") and not self._is_note(number, symbol):
                 yield Item("text", "text that names nothing", symbol.decode("utf-8", "replace"), at)
@@ -123,6 +133,19 @@ class HprofReader(Records):
             yield from self._arrays(piece, numbers)
             yield from self._instances(piece, numbers, ids)
             yield from self._references(piece, ids)
+
+    def _order_of_texts(self, *, is_copy: bool) -> Iterator[Item]:
+        """The lengths of texts in a row: of a copy each row, of its original from any text on; and their ids."""
+        kept, count = deque[int](maxlen=_RUN), 0
+        for number, symbol, at in self.texts.items():
+            if number not in self.reasons:
+                continue
+            count += 1
+            kept.append(min(len(symbol), 0xFFFF))
+            if number >> _LEAST_ADDRESS_BITS and (not is_copy or count <= _MOST_IDS):
+                yield Item("text", "id of a text", hex(number), at)
+            if count >= _RUN and not (is_copy and count % _RUN) and len({*kept}) >= _LEAST_DIFFERENT:
+                yield Item("array", "order of texts", struct.pack(f"{_RUN}H", *kept), at)
 
     # ---- the heap ----------------------------------------------------------------------------------------------
 
