@@ -1,4 +1,4 @@
-"""Heap dumps of Java and Android: numbers become zeros, and texts that name nothing the letter x.
+"""Heap dumps of Java and Android: numbers become zeros, and texts that name nothing go, or become the letter x.
 
 A record whose length isn't that of its kind is damage, and so is an object of a class that the file doesn't have.
 
