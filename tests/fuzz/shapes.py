@@ -18,6 +18,7 @@ from tests.python.hprof_files import BYTE, INT, OBJECT, Dump
 
 from memlens.packs.dotnet.tests import gcdump_files
 from memlens.packs.go.tests.pprof_files import Builder, encode
+from memlens.packs.jvm.tests.flight_files import Recording
 
 LINE = b"\x22\x04\x08\x01\x10\x03"
 
@@ -669,7 +670,36 @@ def tracemalloc_long_file(size: int) -> bytes:
     return pickle.dumps(tracemalloc.Snapshot(traces, 50), 4)
 
 
+def jfr_shared_chain(size: int) -> bytes:
+    """``size`` objects, each held by another field of the program, and below it by a chain of 4,000 fields."""
+    recording = Recording()
+    links = [(f"f{number}", "app/Node", "") for number in range(4_000)]
+    shared = recording.held("[B", *links)
+    for number in range(size):
+        field = recording.constant("jdk.types.OldObjectField", name=f"own{number}")
+        referrer = recording.constant("jdk.types.Reference", field=field, object=shared)
+        held = recording.constant("jdk.types.OldObject", type=recording.class_("[B"), referrer=referrer)
+        recording.event("jdk.OldObjectSample", startTime=10**10, object=held)
+    return recording.build()
+
+
+def jfr_deep_stack(size: int) -> bytes:
+    """``size`` samples of one stack of 4,000 frames of a class with a name of 2,000 letters, each of its own thread."""
+    recording = Recording()
+    stack = recording.stack(*(("a" * 2_000, f"m{number}", number) for number in range(4_000)))
+    kind = recording.class_("[B")
+    for number in range(size):
+        thread = recording.thread(f"t{number}")
+        recording.event(
+            "jdk.ObjectAllocationSample", startTime=number, eventThread=thread, stackTrace=stack,
+            objectClass=kind, weight=512,
+        )  # fmt: skip
+    return recording.build()
+
+
 SHAPES: dict[str, Shape] = {
+    "jfr-shared-chain": Shape("jfr", jfr_shared_chain, 10_000),
+    "jfr-deep-stack": Shape("jfr", jfr_deep_stack, 20_000),
     "pprof-inlined": Shape("pb", pprof_inlined, 250),
     "pprof-inlined-refused": Shape("pb", pprof_inlined, 8_000),
     "pprof-labels": Shape("pb", pprof_labels, 1_000_000),

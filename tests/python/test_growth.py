@@ -244,6 +244,7 @@ SHARED = {
     "torch-categories": "findings",
     "torch-annotations": "steps",
     "java-heap-blanks": "info",
+    "jfr-shared-chain": "flame --value held_samples",
 }
 """Shapes, and a command that took minutes, gigabytes or fifty times the file for what much of the file shares."""
 

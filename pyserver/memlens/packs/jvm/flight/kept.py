@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from memlens.arrays import I64, U32
-from memlens.model.expansion import most_items
+from memlens.model.expansion import LEAST_ITEMS
 from memlens.model.frames import NATIVE, SourceFrame
 from memlens.packs.jvm import OBJECTS
 from memlens.packs.jvm.flight.chunks import Chunk, Events
@@ -65,7 +65,8 @@ class KeptObjects:
 
     def __init__(self, code: Code, file_bytes: int) -> None:
         self._code = code
-        self._links = most_items(file_bytes)
+        # each takes a byte at least where it isn't shared
+        self._links = max(LEAST_ITEMS, file_bytes)
         self.last: Batch | None = None
         self.collected_ns: int | None = None
         """When the last collection began that is in the recording."""
