@@ -1,5 +1,6 @@
 """Sizes, times, counts and names as text for people."""
 
+import re
 from decimal import ROUND_HALF_UP, Context, Decimal
 from unicodedata import category
 
@@ -121,19 +122,23 @@ _MOST_MARKS = 4
 """More marks above or below a letter than any language has would be drawn over the lines around."""
 _PRINTABLE, _DELETE, _PICTURES = 0x20, 0x7F, 0x2400
 _LONGEST_NAME = 200
+_UNUSUAL = re.compile(r"[^ -~]+")
 
 
 def plain(text: str) -> str:
     """Replace control characters by pictures of them, and invisible ones, as the view does: text from a file is then
     safe in a terminal or an editor, and ``a\u240ab`` has two lines.
     """
-    if text.isascii() and text.isprintable():
-        return text
+    return text if text.isascii() and text.isprintable() else _UNUSUAL.sub(_shown, text)
+
+
+def _shown(part: re.Match[str]) -> str:
+    """What stands for a part of a text that has no printable character of ASCII."""
     shown, marks = [], 0
-    for char in text:
+    for char in part[0]:
         kind = category(char)
         marks = marks + 1 if kind.startswith("M") else 0
-        if marks and not shown:
+        if marks and not shown and not part.start():
             # it would be put on what stands before the name
             shown.append("\N{DOTTED CIRCLE}")
         if marks <= _MOST_MARKS:

@@ -23,6 +23,7 @@ from memlens.views.sql.query import SqlSession
 
 PAGES = ("node", "java", "dotnet", "ruby", "python-heap")
 PROGRAM = ROOT / "tests" / "fixtures" / "heap" / "src" / "sessions.py"
+RECORDING = ROOT / "tests" / "fixtures" / "profiles" / "sessions.jfr.zst"
 DUMPS = [*PROGRAM.parents[1].glob("*.zst"), *PACKS.glob("*/tests/sessions.*")]
 
 
@@ -36,6 +37,7 @@ def test_commands_print_what_the_docs_show(
         ("during.heapsnapshot", v8_heap(has=True)),
         ("before.hprof", java_heap(has=False)), ("app.hprof", java_heap(has=True)),
         ("app.gcdump", gcdump_files.small()),
+        (RECORDING.name, RECORDING.read_bytes()),
         *((dump.name, dump.read_bytes()) for dump in DUMPS),
     ):  # fmt: skip
         (tmp_path / name).write_bytes(data)

@@ -1,6 +1,7 @@
 """The language of filters: every term of its table is one that files have, and help, page and offers are made of it."""
 
 import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -157,7 +158,7 @@ def test_the_help_is_the_page() -> None:
 
 def test_a_stale_page_is_found(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     docs, terms = tmp_path / "docs", tmp_path / "terms.ts"
-    docs.mkdir()
+    shutil.copytree(ROOT / "docs", docs, ignore=shutil.ignore_patterns("pictures", "dev"))
     text = (ROOT / "docs" / "command-line.md").read_text("utf-8")
     (docs / "command-line.md").write_text(text.replace("| `info` |", "| `inf` |"), "utf-8")
     assert pages.main([str(docs), str(terms), "--check"]) == 1

@@ -181,7 +181,7 @@ def test_every_sum_stack_and_chain_is_that_of_the_jdk(
         (int(each.said.text.split()[0]) for each in profile.warnings if each.code == "uncollected"), 0
     )
     kept = stacks(profile, "kept_samples")
-    assert sum(kept.values()) == len(old) - young > 20
+    assert sum(kept.values()) == len(old) - young > 5
     everything = Counter(stack_printed(each) for each in old)
     assert not kept - everything
     assert (
