@@ -134,7 +134,7 @@ def test_a_child_killed_at_any_moment_leaves_nothing_and_disturbs_nothing(
 
 @pytest.mark.slow
 @pytest.mark.skipif(not LINUX, reason="RLIMIT_DATA counts there")
-@pytest.mark.parametrize("limit_mib", [60, 110], ids=["kernels are not loaded", "columns have no room"])
+@pytest.mark.parametrize("limit_mib", [60, 90], ids=["kernels are not loaded", "columns have no room"])
 def test_a_file_that_needs_more_memory_than_it_may_take_is_reported_so(
     tmp_path: Path, big: Path, limit_mib: int
 ) -> None:

@@ -77,14 +77,23 @@ _LONGEST_LABEL = 2_000
 """Characters of a name that are looked at, however long it is."""
 
 
+_OTHERS = re.compile(r"[^\x00-\x7f]+")
+
+
 def width_of(text: str) -> int:
     """Return how many columns a text takes in a terminal."""
     if text.isascii():
         return len(text)
-    # a long text has few characters that differ
-    return sum(
-        count * (0 if category(each) in ("Mn", "Me", "Cf") else 2 if east_asian_width(each) in "WF" else 1)
-        for each, count in Counter(text).items()
+    # most of a long text is ASCII, and few of its other characters differ
+    others = "".join(_OTHERS.findall(text))
+    return (
+        len(text)
+        - len(others)
+        + sum(
+            count
+            * (0 if category(each) in ("Mn", "Me", "Cf") else 2 if east_asian_width(each) in "WF" else 1)
+            for each, count in Counter(others).items()
+        )
     )
 
 
