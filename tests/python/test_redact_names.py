@@ -7,6 +7,7 @@ import shutil
 import stat
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
@@ -295,18 +296,22 @@ def test_names_of_a_program_in_node_become_other_words(tmp_path: Path) -> None:
         leads_back.values()
     )
     before, after = load(path), load(copy)
-    assert np.array_equal(before.objects.shallow, after.objects.shallow)
+    assert sorted(before.objects.shallow.tolist()) == sorted(after.objects.shallow.tolist())
     kept = set(type_names(after))
     assert {"LibCache", "Map", "Object", "Module", "system / Context", "BuiltinModule"} <= kept
     assert not {"AcmeLedger", "Session"} & kept
     assert {"libItems", "entries"} & set(reference_names(after, {"property"})) == {"libItems", "entries"}
-    again = [
+    again = Counter(
         re.sub(r"\b[nC]\d+\b", lambda found: leads_back.get(found[0], found[0]), each)
         for each in type_names(after)
-    ]
-    assert all(
-        one == other or "removed " in one for one, other in zip(again, type_names(before), strict=True)
+        if "removed " not in each and not each.startswith("{")
     )
+    assert again
+    assert not again - Counter(type_names(before))
+    # objects without a class are called by their properties, in another order, but the same for all that have these
+    shapes = [[each for each in type_names(graph) if each.startswith("{")] for graph in (before, after)]
+    assert len(shapes[0]) == len(shapes[1])
+    assert len(set(shapes[1])) <= len(set(shapes[0]))
 
 
 def test_names_of_a_ruby_program_become_other_words(tmp_path: Path) -> None:

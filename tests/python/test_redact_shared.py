@@ -3,7 +3,9 @@
 import json
 import subprocess
 import sys
+from bisect import bisect_left
 from collections import Counter
+from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
@@ -11,7 +13,7 @@ import numpy as np
 import pytest
 from tests.python import hprof_files, pyheap_files
 from tests.python.graph_reading import load, type_names
-from tests.python.heap_files import HeapFile
+from tests.python.heap_files import NODE_FIELDS, HeapFile
 from tests.python.redacted_files import names_of, redacted, written_anew
 
 from memlens.model.graph import Graph
@@ -79,7 +81,7 @@ def test_shared_objects_and_indexes_of_v8(called: str, tmp_path: Path) -> None:
         if end - start == len(PIN)
     ]
     assert [len(set(each)) for each in characters if len(each) == len(PIN)].count(1) == 1
-    assert before.objects.shallow.tolist() == after.objects.shallow.tolist()
+    assert sorted(before.objects.shallow.tolist()) == sorted(after.objects.shallow.tolist())
     assert "redirected-references" in {warning.code for warning in after.warnings}
     # a class without a function is none, one with a function is
     assert "Account" in type_names(after)
@@ -142,12 +144,22 @@ def shop() -> HeapFile:
     return heap
 
 
-class Edge(NamedTuple):
-    """A reference of a snapshot: what has it, by its type and name, how it is called, and which object it leads to."""
+class Node(NamedTuple):
+    """An object of a snapshot; sizes are unlike each other, so that they say which is which in the copy."""
 
-    source: tuple[str, str]
+    kind: str
+    name: str
+    id: int
+    size: int
+    place: int
+
+
+class Edge(NamedTuple):
+    """A reference of a snapshot: what has it, how it is called, and which object it leads to."""
+
+    source: Node
     name: str | int
-    target: int
+    target: Node
 
 
 def edges_of(data: bytes) -> list[Edge]:
@@ -155,39 +167,62 @@ def edges_of(data: bytes) -> list[Edge]:
     file = json.loads(data)
     meta, strings = file["snapshot"]["meta"], file["strings"]
     fields = meta["node_fields"]
-    width, kind, name, count = len(fields), *(fields.index(each) for each in ("type", "name", "edge_count"))
-    edges, nodes, found = file["edges"], file["nodes"], []
-    at = 0
-    for node in range(0, len(nodes), width):
-        source = (meta["node_types"][0][nodes[node + kind]], strings[nodes[node + name]])
-        for _ in range(nodes[node + count]):
-            by_index = meta["edge_types"][0][edges[at]] in ("element", "hidden")
-            called = edges[at + 1] if by_index else strings[edges[at + 1]]
-            found.append(Edge(source, called, edges[at + 2] // width))
+    kind, name, id_, size, count = (
+        fields.index(each) for each in ("type", "name", "id", "self_size", "edge_count")
+    )
+    rows = [file["nodes"][at : at + len(fields)] for at in range(0, len(file["nodes"]), len(fields))]
+    nodes = [
+        Node(meta["node_types"][0][row[kind]], strings[row[name]], row[id_], row[size], place)
+        for place, row in enumerate(rows)
+    ]
+    found, at = list[Edge](), 0
+    for source, row in zip(nodes, rows, strict=True):
+        for _ in range(row[count]):
+            type_, called, target = file["edges"][at : at + 3]
+            by_index = meta["edge_types"][0][type_] in ("element", "hidden")
+            found.append(Edge(source, called if by_index else strings[called], nodes[target // len(fields)]))
             at += 3
     return found
 
 
 def leads_to(edges: list[Edge], name: str, source: str = "Account") -> list[int]:
-    return [each.target for each in edges if each.name == name and each.source[1] == source]
+    """The sizes of what is called so, by which objects are known in a copy as well."""
+    return [each.target.size for each in edges if each.name == name and each.source.name == source]
+
+
+def told_apart(heap: HeapFile) -> bytes:
+    """The snapshot with a size for each object that no other has."""
+    for number, node in enumerate(heap.nodes):
+        node["self_size"] = 1000 + number
+    return heap.data()
 
 
 def test_names_symbols_and_order_of_v8_tell_no_values(tmp_path: Path) -> None:
     path = tmp_path / "shop.heapsnapshot"
-    path.write_bytes(shop().data())
+    path.write_bytes(told_apart(shop()))
     again, _ = redacted(path, keeps_shared=False)
     before, after = edges_of(path.read_bytes()), edges_of(again)
     # a state is the same object as the name in the description of a class, or as the constant
     assert len(set(leads_to(before, "state"))) == len(set(leads_to(before, "symbol"))) == 3
     assert len(set(leads_to(after, "state"))) == len(set(leads_to(after, "symbol"))) == 1
     for name in ("(constant pool)", "system / DescriptorArray"):
-        own = [each for each in after if each.source[1] == name]
-        assert own == [each for each in before if each.source[1] == name]
+        own = [
+            sorted((each.name, each.target.size) for each in edges if each.source.name == name)
+            for edges in (before, after)
+        ]
+        assert own[0] == own[1]
     # elements are counted from 0, and those of the engine's arrays too: an index may be an age or a PIN
-    for kind in (("object", "Array"), ("array", "(object elements)")):
-        old, new = ([each for each in edges if each.source == kind] for edges in (before, after))
-        assert Counter(each.target for each in old) == Counter(each.target for each in new)
-        assert [each.target for each in old] != [each.target for each in new]
+    for kind in (("object", "Array"), ("array", "(object elements)"), ("synthetic", "")):
+        old, new = (
+            [
+                each
+                for each in edges
+                if (each.source.kind, each.source.name) == kind and str(each.name).isdigit()
+            ]
+            for edges in (before, after)
+        )
+        assert Counter(each.target.size for each in old) == Counter(each.target.size for each in new)
+        assert [each.target.size for each in old] != [each.target.size for each in new]
         assert [int(each.name) for each in new] == list(range(len(new)))
     assert b"4711" not in again
     # a symbol's description is a name if code can have written it
@@ -195,20 +230,165 @@ def test_names_symbols_and_order_of_v8_tell_no_values(tmp_path: Path) -> None:
     assert len(leads_to(after, "<symbol kState>")) == ORDERED
     # initials can't be told by the order of the objects that have them, nor by that of the texts
     file = json.loads(again)
-    (keys,) = [
-        [each.name for each in after if each.source == ("object", "Object") and each.name not in STATES]
+    keys = [
+        each.name
+        for each in after
+        if (each.source.kind, each.source.name) == ("object", "Object") and each.name not in STATES
     ]
     assert len(set(keys)) == ORDERED
     assert all(str(each).startswith("removed ") for each in keys)
-    assert keys != sorted(keys, key=file["strings"].index)
-    names = [file["strings"][file["nodes"][7 * each + 1]] for each in leads_to(after, "single", "")]
+    accounts = [each.target.size for each in after if each.name in keys]
+    assert accounts != sorted(accounts)
+    names = [each.target.name for each in after if each.name == "single"]
     assert not set(names) & set(keys)
-    changed = sum(old.target != new.target for old, new in zip(before, after, strict=True))
-    moved = ("Array", "(object elements)")
-    within = sum(
-        old.target != new.target for old, new in zip(before, after, strict=True) if old.source[1] in moved
+    changed = Counter((each.source.size, each.target.size) for each in before)
+    changed -= Counter((each.source.size, each.target.size) for each in after)
+    assert file["snapshot"]["memlens_redirected"] == changed.total()
+
+
+def is_chance(order: list[int]) -> bool:
+    """Whether about half of the neighbours ascend, as in a random order."""
+    ascending = sum(one < other for one, other in pairwise(order))
+    return abs(ascending - len(order) / 2) < 5 * len(order) ** 0.5
+
+
+HASHED = 400
+
+
+def test_the_order_of_objects_references_and_ids_of_v8_tells_nothing(tmp_path: Path) -> None:
+    """The engine's table of strings is in the order of hashes, whose seed a few texts that are known give away."""
+    heap = HeapFile()
+    root = heap.node("synthetic", "")
+    table = heap.node("synthetic", "(Internalized strings)")
+    accounts = heap.node("object", "Accounts", 40)
+    heap.edge(root, "element", 1, table)
+    heap.edge(root, "element", 2, accounts)
+    heap.edge(root, "property", "Accounts", heap.node("closure", "Accounts", 32))
+    for number in range(HASHED):
+        function = heap.node("closure", f"handler{number}", 32)
+        text = heap.node("string", f"handler{number}", 24)
+        heap.edge(table, "internal", str(number), text)
+        heap.edge(function, "internal", "name_or_scope_info", text)
+        heap.edge(accounts, "property", f"handler{number}", function)
+        heap.locations.append((function, 1, number, 0))
+    path = tmp_path / "hashed.heapsnapshot"
+    path.write_bytes(told_apart(heap))
+    again, _ = redacted(path, keeps_shared=False)
+    after = edges_of(again)
+    file = json.loads(again)
+    assert after[0].source.name == ""
+    for source in ("(Internalized strings)", "Accounts"):
+        own = [each.target for each in after if each.source.name == source]
+        assert sorted(each.size for each in own) == sorted(
+            each.target.size for each in edges_of(path.read_bytes()) if each.source.name == source
+        )
+        # as they are referred to, as they are in the file, and by their ids
+        if source != "Accounts":
+            assert is_chance([each.size for each in own])
+        assert is_chance([each.size for each in sorted(own, key=lambda each: each.place)])
+        assert is_chance([each.size for each in sorted(own, key=lambda each: each.id)])
+    named = [each for each in after if each.source.name == "(Internalized strings)"]
+    assert is_chance([each.target.size for each in sorted(named, key=lambda each: int(each.name))])
+    # lines of functions are where these are
+    functions = {each.target.place: each.target.name for each in after if each.source.name == "Accounts"}
+    width = len(NODE_FIELDS)
+    rows = [file["locations"][at : at + 4] for at in range(0, len(file["locations"]), 4)]
+    assert all(functions[place // width] == f"handler{line}" for place, _, line, _ in rows)
+    assert is_chance([line for _, _, line, _ in rows])
+    kept, _ = redacted(path, keeps_shared=True)
+    assert edges_of(kept)[0].target.id == edges_of(path.read_bytes())[0].target.id
+
+
+def test_in_which_interval_of_a_recording_something_was_made_stays(tmp_path: Path) -> None:
+    heap = HeapFile()
+    root = heap.node("synthetic", "")
+    for _ in range(HASHED):
+        heap.edge(root, "element", 1, heap.node("object", "Object", 16))
+    data = json.loads(told_apart(heap))
+    data["snapshot"]["meta"]["sample_fields"] = ["timestamp_us", "last_assigned_id"]
+    lasts = [101, 301, 2 * HASHED + 1]
+    data["samples"] = [each for number, last in enumerate(lasts) for each in (number, last)]
+    path = tmp_path / "recording.heapsnapshot"
+    path.write_bytes(json.dumps(data).encode())
+    again, _ = redacted(path, keeps_shared=False)
+    assert json.loads(again)["samples"] == data["samples"]
+    before, after = (
+        {each.target.size: each.target.id for each in edges_of(file)} for file in (path.read_bytes(), again)
     )
-    assert file["snapshot"]["memlens_redirected"] == changed - within
+    intervals = [{size: bisect_left(lasts, id_) for size, id_ in ids.items()} for ids in (before, after)]
+    assert intervals[0] == intervals[1]
+    assert sorted(before.values()) == sorted(after.values())
+    for interval in range(len(lasts)):
+        order = [after[size] for size in sorted(after) if intervals[0][size] == interval]
+        assert order != sorted(order)
+
+
+def test_what_a_weak_map_s_entry_leads_to_isn_t_named(tmp_path: Path) -> None:
+    """The flag is another object in the copy; its id in the entry's name would be that of the original."""
+    heap = HeapFile()
+    root = heap.node("synthetic", "")
+    flags = [heap.node("hidden", name, 16) for name in ("true", "false")]
+    table = heap.node("array", "", 64)
+    heap.edge(root, "element", 1, table)
+    for number in range(8):
+        key = heap.node("object", "Object", 16)
+        heap.edge(root, "element", number, key)
+        ids = [heap.nodes[each]["id"] for each in (key, flags[number % 2], table)]
+        entry = (
+            f"{number} / part of key (Object @{ids[0]}) -> value ({('true', 'false')[number % 2]} @{ids[1]})"
+            f" pair in WeakMap (table @{ids[2]})"
+        )
+        for owner in (key, table):
+            heap.edge(owner, "internal", entry, flags[number % 2])
+    path = tmp_path / "weak.heapsnapshot"
+    path.write_bytes(told_apart(heap))
+    again, _ = redacted(path, keeps_shared=False)
+    entries = [each for each in edges_of(again) if "WeakMap" in str(each.name)]
+    (held,) = {each.source for each in entries if each.source.kind == "array"}
+    assert len({each.target for each in entries}) == 1
+    named = "{} / part of key (removed) -> value (removed) pair in WeakMap (table @{})"
+    assert {each.name for each in entries} == {named.format(number, held.id) for number in range(8)}
+
+
+CONDITIONS = ("none", "paid", "anaemia of two")
+
+
+@pytest.mark.parametrize("kind", ["string", "concatenated string"])
+def test_constants_of_code_and_engine_tell_no_equal_text_of_v8(kind: str, tmp_path: Path) -> None:
+    """A text is known by the engine's name for it, or by the code that has it; also that of a copy of its own."""
+    heap = HeapFile()
+    root = heap.node("synthetic", "")
+    roots = heap.node("synthetic", "(Read-only roots)")
+    handles = heap.node("synthetic", "(Eternal handles)")
+    pool = heap.node("code", "(constant pool)", 80)
+    texts = [heap.node("string", each, 24) for each in CONDITIONS]
+    heap.edge(roots, "internal", "none_string", texts[0])
+    heap.edge(pool, "internal", "0", texts[1])
+    heap.edge(pool, "internal", "1", heap.node("string", "condition", 24))
+    heap.edge(handles, "element", 0, texts[2])
+    for held in (roots, handles, pool):
+        heap.edge(root, "element", 1, held)
+    heap.edge(root, "internal", "empty_string", heap.node("string", "", 16))
+    heap.edge(root, "property", "Account", heap.node("closure", "Account", 32))
+    for number in range(6):
+        account = heap.node("object", "Account", 64)
+        heap.edge(root, "element", number, account)
+        copy = heap.node(kind, CONDITIONS[number % 3], 24)
+        heap.edge(account, "property", "condition", texts[number % 3] if number < 3 else copy)
+    path = tmp_path / "known.heapsnapshot"
+    path.write_bytes(told_apart(heap))
+    again, _ = redacted(path, keeps_shared=False)
+    before, after = edges_of(path.read_bytes()), edges_of(again)
+    assert len(set(leads_to(before, "condition"))) == 6
+    assert len(set(leads_to(after, "condition"))) == 1
+    # what knows them still leads to them, by which they aren't told from others
+    assert leads_to(after, "none_string", "(Read-only roots)") == leads_to(
+        before, "none_string", "(Read-only roots)"
+    )
+    known = {
+        each.target.name for each in after if each.source.name in ("(Read-only roots)", "(constant pool)")
+    }
+    assert known == {""}
 
 
 def test_what_a_ruby_object_refers_to_is_in_a_random_order(tmp_path: Path) -> None:

@@ -6,11 +6,17 @@ contents, unless a function has them, too, and so are those of properties that a
 (see the kernel ``rows``), unless something else has them: they are keys of objects that the program uses as
 dictionaries. In a snapshot that Memlens has redacted before, these are gone.
 
-The engine has one object for each string of one character, in a table with the character as index, and one for each of
-true, false, null and undefined, which V8 of Node.js 20 calls oddballs, the hole as well: what leads to one of these
-leads to the first of them instead. So does what leads to a string that is also a name, except from code and from the
-descriptions of classes, which tell its text by their order, and what leads to a symbol leads to the first. Indexes of
-elements, which may be numbers that a program uses as keys, are counted from 0 in each object, in a random order.
+The engine has one object for each string of one character, in a table with the character as index, and one for each
+of true, false, null and undefined, which V8 of Node.js 20 calls oddballs, the hole as well: what leads to one of
+these leads to the first of them instead. So does what leads to a string that is also a name, except from code and
+from the descriptions of classes, which tell its text by their order, and what leads to a string that is a constant of
+code or of the engine (``none_string``), which tell it by themselves. What leads to a symbol leads to the first.
+Indexes of elements, which may be numbers that a program uses as keys, are counted from 0 in each object.
+
+Objects, what each of them refers to, and their ids are in a random order: the original is that of the engine's table
+of strings, which gives away the seed of its hashes and with that every text that can be guessed, that of elements,
+and that in which things were made. In a recording only those are mixed that were made between the same two samples.
+Rows are written into parts, each of a range of places, which a temporary file holds until they are whole.
 
 With a mapping, names of the program's own get others, as :mod:`memlens.packs.v8.own_names` says whose they are.
 
@@ -18,13 +24,14 @@ The header is written from what was understood of it: types of objects and refer
 "unknown", and their names contents; fields that aren't known become zeros; other sections and keys are left out.
 """
 
+import tempfile
 from collections.abc import Iterator
 from typing import NamedTuple
 
 import msgspec
 import numpy as np
 
-from memlens.arrays import U8, U16, U32, Mask
+from memlens.arrays import U8, U16, U32, U64, Mask
 from memlens.formats.containers import Source
 from memlens.formats.errors import DamagedSnapshotError, NotASnapshotError
 from memlens.formats.redacted import CONTENTS, Wanted, mark_of
@@ -60,6 +67,7 @@ _NAMED = (
 _ELEMENT, _INTERNAL, _PROPERTY = "element", "internal", "property"
 _REFERENCES = ("context", _PROPERTY, _INTERNAL, "shortcut", "weak")
 _STRINGS = "strings"
+_CONTENT = v8_redaction.VALUE | v8_redaction.FIXED
 _EMPTY = v8_redaction.FIXED | v8_redaction.SHORT
 _REMOVED = b'"removed '
 """How strings begin whose contents are gone."""
@@ -69,7 +77,7 @@ _SURVEYED = 0.5
 
 _ROLES = {
     "nodes": {
-        "type": v8_rows.TYPE, "name": v8_rows.NAME, "id": v8_rows.NUMBER, "self_size": v8_rows.NUMBER,
+        "type": v8_rows.TYPE, "name": v8_rows.NAME, "id": v8_rows.ID, "self_size": v8_rows.NUMBER,
         "edge_count": v8_rows.EDGES, "trace_node_id": v8_rows.NUMBER, "detachedness": v8_rows.STATE,
     },
     "edges": {"type": v8_rows.TYPE, "name_or_index": v8_rows.NAME, "to_node": v8_rows.TARGET},
@@ -90,12 +98,23 @@ _META = {
     "samples": "sample_fields", "locations": "location_fields",
 }  # fmt: skip
 _TRACE_FIELDS = ["id", "function_info_index", "count", "size", "children"]
+_MOVED = ("nodes", "edges", "locations")
+"""Sections whose rows stand in the order of the objects."""
 _NEEDED = {"nodes": ("type", "name", "edge_count"), "edges": ("type", "name_or_index", "to_node")}
+
+
+_PART_BYTES, _MOST_PARTS = 1 << 20, 128
+"""What is brought into a random order at once, of the dump; of large ones it is more."""
+_PART_BUFFER = 32 << 10
+_IN_MEMORY_BYTES = 4 << 20
+_REMAINDERS = 4096
 
 
 class _Section(NamedTuple):
     name: str
     filler: Filler
+    bytes: int = 0
+    """How many of the dump it is, if its rows are written in another order."""
 
 
 def redact(
@@ -120,7 +139,11 @@ def redact(
     for section in sections:
         output.write(b",\n" + msgspec.json.encode(section.name) + b":[")
         renaming = None if own is None or section.name != _STRINGS else _Renaming(output, own)
-        for _ in pour(section.filler, renaming or output):
+        if section.bytes and isinstance(section.filler, v8_rows.Rows):
+            parts_written = _pour_moved(section.filler, section.bytes, len(survey.places), output)
+        else:
+            parts_written = pour(section.filler, renaming or output)
+        for _ in parts_written:
             source.release(section.filler.offset)
             write("writing", section.filler.offset / source.length)
         if renaming is not None:
@@ -129,6 +152,35 @@ def redact(
     output.write(b"}")
     if mapping is not None and own is not None:
         mapping += own.mapping()
+
+
+def _pour_moved(rows: v8_rows.Rows, section_bytes: int, places: int, output: Output) -> Iterator[int]:
+    """Write rows in the order of their places. Yields after each part, for progress."""
+    parts = max(1, min(section_bytes // _PART_BYTES, _MOST_PARTS, places))
+    range_ = -(-places // parts)
+    buffer, filled = bytearray(parts * _PART_BUFFER), np.zeros(parts, np.uint32)
+    written: list[list[tuple[int, int]]] = [[] for _ in range(parts)]
+    comma, end = 2, 0
+    with tempfile.SpooledTemporaryFile(_IN_MEMORY_BYTES) as file, memoryview(buffer) as whole:
+        while (part := rows.scatter(buffer, filled, range_)) >= 0:
+            count, start = int(filled[part]), part * _PART_BUFFER
+            written[part].append((end, count))
+            end += file.write(whole[start : start + count])
+            filled[part] = 0
+            yield count
+        for part, pieces in enumerate(written):
+            last, start = int(filled[part]), part * _PART_BUFFER
+            found, done = bytearray(last + sum(count for _, count in pieces)), 0
+            with memoryview(found) as room:
+                for at, count in pieces:
+                    file.seek(at)
+                    file.readinto(room[done : done + count])
+                    done += count
+                room[done:] = whole[start : start + last]
+            with memoryview(v8_rows.gathered(found, part * range_, range_)) as rows_:
+                output.write(rows_[comma:])
+                comma = comma if not rows_ else 0
+            yield len(found)
 
 
 class _Renaming:
@@ -175,6 +227,12 @@ class _Survey:
         self._nodes = 0
         self._names = np.zeros(0, np.uint32)
         self._shared = np.zeros(0, np.uint8)
+        self._root = parts.header.root_index
+        self._new_ids = np.zeros(0, np.uint64)
+        self._tables = np.zeros(0, np.uint64)
+        self._last = self._last_ids()
+        self.places = np.zeros(0, np.uint32)
+        """Where each object stands in the copy; nothing if they stay where they are."""
         self.redirected = 0
         """How many references lead to another object than in the dump."""
 
@@ -191,8 +249,11 @@ class _Survey:
         self._properties = np.zeros_like(self._forms)
         numerals = _Numerals(np.array(strings.take_numerals(), np.uint32))
         self._properties[numerals.texts] = v8_rows.NUMERAL
+        self._tables = np.unique(np.asarray(strings.take_tables()))
         rows = {"nodes": self._rows("nodes", self._kinds_of_nodes())}
         self._nodes = rows["nodes"].rows
+        if not self._wanted.keeps_shared:
+            self._draw(rows["nodes"], strings)
         self._name_classes()
         counts = np.asarray(rows["nodes"].take_edge_counts())
         rows["edges"] = self._rows("edges", self._kinds_of_edges(), counts, rows["nodes"])
@@ -220,10 +281,75 @@ class _Survey:
             fillers[_TRACE] = trace
         empty = np.flatnonzero(self._uses & _EMPTY == _EMPTY)
         short = int(empty[0]) if len(empty) and not self._wanted.keeps_shared else len(numbers)
+        hidden = self._hidden()
         for name, each in rows.items():
             each.write(self._spans[name][0], numbers, short)
+            if name in _MOVED and len(self.places):
+                each.move(self.places, self._new_ids, hidden)
         strings.write(self._spans[_STRINGS][0], self._uses, numbers)
-        return [_Section(name, fillers[name]) for name in self._in_order() if name in fillers]
+        moved = {name: self._spans[name] for name in _MOVED if len(self.places) and name in rows}
+        return [
+            _Section(name, fillers[name], moved[name][1] - moved[name][0] if name in moved else 0)
+            for name in self._in_order()
+            if name in fillers
+        ]
+
+    def _draw(self, nodes: v8_rows.Rows, strings: v8_redaction.Strings) -> None:
+        """Draw the order of the objects, of which the root keeps its place, and their ids."""
+        random = np.random.default_rng()
+        places = np.arange(self._nodes, dtype=np.uint32)
+        random.shuffle(places)
+        root = self._root // max(len(self._meta.node_fields), 1)
+        if root < self._nodes:
+            other = int(np.flatnonzero(places == root)[0])
+            places[other], places[root] = places[root], root
+        self.places = places
+        pairs = np.asarray(nodes.take_ids())
+        ids, objects = pairs[::2], pairs[1::2]
+        if len(self._last):
+            # in which interval something was made stays
+            interval = np.searchsorted(self._last, ids)
+            self._new_ids = np.empty_like(ids)
+            self._new_ids[np.lexsort((places, interval))] = ids[np.lexsort((ids, interval))]
+        if len(self._tables):
+            at = np.minimum(np.searchsorted(self._tables, ids), len(self._tables) - 1)
+            is_table = self._tables[at] == ids
+            tables = objects[is_table]
+            found = np.zeros_like(self._tables)
+            found[at[is_table]] = (
+                self._new_ids[tables] if len(self._last) else 2 * places[tables].astype(np.uint64) + 1
+            )
+            strings.number_tables(self._tables, found)
+
+    def _noted_ids(self) -> U8:
+        """Which ids of objects are asked for: those of WeakMaps' tables, by their remainders, or all of a recording."""
+        if self._wanted.keeps_shared:
+            return np.zeros(0, np.uint8)
+        noted = np.full(_REMAINDERS, len(self._last) > 0, np.uint8)
+        noted[self._tables % _REMAINDERS] = 1
+        return noted
+
+    def _last_ids(self) -> U64:
+        """The last id at each sample of a recording, ascending."""
+        fields = self._fields("samples")
+        if "samples" not in self._spans or "last_assigned_id" not in fields:
+            return np.zeros(0, np.uint64)
+        start, end = self._spans["samples"]
+        try:
+            numbers = np.array(msgspec.json.decode(self._source.data[start:end], type=list[int]), np.uint64)
+        except (msgspec.DecodeError, OverflowError):
+            # the rows are checked where they are read
+            return np.zeros(0, np.uint64)
+        return np.unique(
+            numbers[: len(numbers) // len(fields) * len(fields)].reshape(-1, len(fields))[
+                :, fields.index("last_assigned_id")
+            ]
+        )
+
+    def _hidden(self) -> U8:
+        """An item per text: 1 for those by which a string would be known: names, and constants of code and engine."""
+        known = (self._properties & v8_rows.KNOWN != 0) & (self._uses & _CONTENT == v8_redaction.VALUE)
+        return (_are_both(self._uses) | known).astype(np.uint8)
 
     def _in_order(self) -> Iterator[str]:
         return (name for name, _ in sorted(self._spans.items(), key=lambda each: each[1]))
@@ -253,7 +379,7 @@ class _Survey:
     def _cut_names(self, edges: v8_rows.Rows, numerals: U32) -> None:
         """Let no value lead to a string that is a name as well, and name elements of the engine's arrays."""
         self._uses[numerals] |= v8_redaction.NAME
-        are_names = _are_both(self._uses)
+        are_names = self._hidden() != 0
         is_other = (self._shared == v8_rows.TEXT_TOO) & ~are_names[self._names]
         self._shared[is_other] = 0
         edges.cut_names(are_names, numerals)
@@ -277,7 +403,7 @@ class _Survey:
             self._source.data, *self._spans[section], roles, kinds, self._uses, width, self._nodes
         )
         if section == "nodes":
-            rows.note_owners(self._owners(), self._forms)
+            rows.note_owners(self._owners(), self._forms, self._noted_ids())
         elif counts is not None and nodes is not None:
             owners = np.array(nodes.take_owners(), np.uint8)
             self._names = np.asarray(nodes.take_names())
@@ -313,8 +439,9 @@ class _Survey:
         judged, code, text = v8_rows.JUDGED, v8_rows.CODE, v8_rows.TEXT
         structure = v8_rows.STRUCTURE
         owners = {"object": judged, "closure": judged | v8_rows.FUNCTION, "code": code | structure}
-        owners |= dict.fromkeys(("object shape", "synthetic"), structure)
-        owners |= {"string": text, "symbol": v8_rows.SYMBOL}
+        owners |= {"object shape": structure, "synthetic": structure | v8_rows.ROOTS}
+        owners |= dict.fromkeys(("string", "concatenated string", "sliced string"), text)
+        owners |= {"symbol": v8_rows.SYMBOL}
         return np.array([owners.get(each, 0) for each in self._meta.node_types[0]][:256], np.uint8)
 
     def _kinds_of_edges(self) -> U16:

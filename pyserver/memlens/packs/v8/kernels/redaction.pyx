@@ -41,7 +41,7 @@ cdef enum:
     CLASS_COUNT = 24
     OWN_COUNT = 10
     GLOBAL_COUNT = 10
-    PART_COUNT = 6
+    PART_COUNT = 10
     PREFIX_COUNT = 3
     GLOBAL_CLASS_COUNT = 2
     GLOBAL_PREFIX_COUNT = 6
@@ -72,6 +72,8 @@ cdef const char **GLOBALS = [
 cdef const char **PARTS_OF_CODE = [
     "(constant pool)", "", "system / ObjectBoilerplateDescription", "system / ClassBoilerplate", "system / ScopeInfo",
     "(context local names)",
+    # of what follows the engine's roots, that whose order and names are always the same
+    "(Eternal handles)", "(Startup object cache)", "(Shareable object cache)", "(Read-only roots)",
 ]
 cdef const char **CONSTANT_TEXTS = ["true", "false", "null", "undefined", "system / Oddball"]
 
@@ -240,7 +242,9 @@ cdef class Strings(ArrayReader):
     """
 
     cdef readonly uint64_t count, needed
-    cdef Vector own_uses, own_forms, own_numerals
+    cdef Vector own_uses, own_forms, own_numerals, own_tables
+    cdef const uint64_t[::1] old_tables
+    cdef const uint64_t[::1] new_tables
     cdef const uint8_t[::1] uses
     cdef const uint32_t[::1] numbers
     cdef uint64_t next, splits
@@ -250,6 +254,7 @@ cdef class Strings(ArrayReader):
         self.own(&self.own_uses, 1)
         self.own(&self.own_forms, 1)
         self.own(&self.own_numerals, sizeof(uint32_t))
+        self.own(&self.own_tables, sizeof(uint64_t))
 
     cdef int find(self, size_t *begin, size_t *after) noexcept nogil:
         """Find the next string, between the two quotes. Returns 0 at the end, -1 after an error."""
@@ -271,6 +276,7 @@ cdef class Strings(ArrayReader):
     cdef int run_to(self, size_t limit) noexcept nogil:
         cdef size_t begin = 0, after = 0
         cdef uint8_t use, form
+        cdef uint64_t table = 0
         cdef int status
         while self.position < limit:
             status = self.find(&begin, &after)
@@ -292,6 +298,9 @@ cdef class Strings(ArrayReader):
                     vector_push_u32(&self.own_numerals, numeral(self.data + begin, after - begin)) < 0
                     or vector_push_u32(&self.own_numerals, <uint32_t> self.count) < 0):
                 return self.fail(E_NO_MEMORY, begin)
+            if entry_s_table(self.data + begin, after - begin, &table) and (
+                    vector_push(&self.own_tables, &table) < 0):
+                return self.fail(E_NO_MEMORY, begin)
             self.count += 1
             if self.count >= MOST_STRINGS:
                 return self.fail(E_TOO_LARGE, begin)
@@ -309,6 +318,16 @@ cdef class Strings(ArrayReader):
     def take_numerals(self) -> object:
         """Move out each text that is an index in digits: which, and its number (pairs of ``uint32``)."""
         return column_of(&self.own_numerals, b"I")
+
+    def take_tables(self) -> object:
+        """Move out the id of the table that each name of a WeakMap's entry has (``uint64``)."""
+        return column_of(&self.own_tables, b"Q")
+
+    def number_tables(self, const uint64_t[::1] old, const uint64_t[::1] new):
+        """Give the tables of WeakMaps new ids in the names of their entries. Called before writing."""
+        if old.shape[0] != new.shape[0]:
+            raise ValueError("columns of different lengths")
+        self.old_tables, self.new_tables = old, new
 
     def write(self, size_t start, const uint8_t[::1] uses, const uint32_t[::1] numbers):
         """Begin to write at ``start``; ``uses`` and ``numbers`` are those of ``Rows``."""
@@ -361,7 +380,7 @@ cdef class Strings(ArrayReader):
     cdef void write_split(self, uint8_t *out, size_t room, size_t *count) noexcept nogil:
         """Write the texts of contents that are also names."""
         while self.next_split < self.numbers.shape[0]:
-            if self.numbers[self.next_split] != <uint32_t> self.next_split:
+            if self.numbers[self.next_split] >= <uint64_t> self.numbers.shape[0]:
                 if room - count[0] < MOST_REMOVED:
                     self.needed = 0 if count[0] else MOST_REMOVED
                     return
@@ -379,7 +398,7 @@ cdef class Strings(ArrayReader):
         if use & U_NODE:
             done = self.write_element(text, length, out)
         if done == 0:
-            done = write_entry(text, length, out)
+            done = self.write_entry(text, length, out)
         if done == 0:
             done = self.write_data(text, length, out)
         if done == 0:
@@ -388,6 +407,30 @@ cdef class Strings(ArrayReader):
             out[1 + length] = 0x22
             done = length + 2
         return done
+
+    cdef size_t write_entry(self, const uint8_t *text, size_t length, uint8_t *out) noexcept nogil:
+        """Write the name of a WeakMap's entry without those of its key and its value, which may be a string's text or a
+        regular expression's pattern, nor their ids: the value may be another in the copy. Nothing for other texts.
+        """
+        cdef uint64_t table = 0
+        cdef size_t digits = 0, each
+        cdef const char *key = b""
+        if entry_s_table(text, length, &table) == 0:
+            return 0
+        for each in range(<size_t> self.old_tables.shape[0]):
+            if self.old_tables[each] == table:
+                table = self.new_tables[each]
+                break
+        while digits < length and 0x30 <= text[digits] <= 0x39:
+            digits += 1
+        if begins(text + digits, length - digits, b" / part of key (", 16):
+            key = b" / part of key (removed)"
+        out[0] = 0x22
+        memcpy(out + 1, text, digits)
+        return 1 + digits + <size_t> snprintf(
+            <char *> out + 1 + digits, 112, b"%s -> value (removed) pair in WeakMap (table @%llu)\"", key,
+            <unsigned long long> table,
+        )
 
     cdef size_t write_element(self, const uint8_t *text, size_t length, uint8_t *out) noexcept nogil:
         """Write ``<a href="…">`` as ``<a removed N>``; nothing if there are no attributes."""
@@ -436,53 +479,17 @@ cdef size_t removed(uint64_t number, uint8_t *out) noexcept nogil:
     return <size_t> snprintf(<char *> out, 64, b"\"removed %llu\"", <unsigned long long> number)
 
 
-cdef size_t write_entry(const uint8_t *text, size_t length, uint8_t *out) noexcept nogil:
-    """Write "N / part of key (KEY @ID) -> value (VALUE @ID) pair in WeakMap (table @ID)" without the names of both,
-    which may be a string's text or a regular expression's pattern. Nothing if the text isn't one of these.
+cdef size_t entry_s_table(const uint8_t *text, size_t length, uint64_t *table) noexcept nogil:
+    """Return where " pair in WeakMap (table @ID)" begins, and which table; 0 if the text isn't the name of an entry,
+    "N / part of key (KEY @ID) -> value (VALUE @ID) pair in WeakMap (table @ID)".
     """
-    cdef size_t tail, value, key, key_end, name_end, done
-    cdef const void *found
+    cdef size_t tail, each
     if length == 0 or text[length - 1] != 0x29:
         return 0
     tail = digits_before(text, length - 1)
     if tail < 26 or memcmp(text + tail - 25, b" pair in WeakMap (table @", 25):
         return 0
-    # the bracket after the value's id
-    tail -= 26
-    value = digits_before(text, tail)
-    key = 0
-    while key < tail and 0x30 <= text[key] <= 0x39:
-        key += 1
-    if key > value:
-        return 0
-    out[0] = 0x22
-    memcpy(out + 1, text, key)
-    done = 1 + key
-    if begins(text + key, length - key, b" / part of key (", 16):
-        key += 16
-        key_end = key
-        while key_end < tail and is_word(text[key_end]):
-            key_end += 1
-        name_end = key_end
-        memcpy(out + done, b" / part of key (", 16)
-        done += 16
-        # what is written of the key and of the value doesn't overlap, so that it isn't longer than the text
-        found = memchr(text + key_end, 0x29, value - key_end) if key_end < value else NULL
-        if found != NULL and begins(text + key_end, length - key_end, b" @", 2) and digits_before(
-                text, <const uint8_t *> found - text) == key_end + 2:
-            key_end = <const uint8_t *> found - text
-            # the key's name may be the pattern of a regular expression; who reads the id finds the object
-            memcpy(out + done, b"removed", 7)
-            memcpy(out + done + 7, text + name_end, key_end - name_end)
-            done += 7 + key_end - name_end
-        else:
-            memcpy(out + done, b"removed", 7)
-            done += 7
-        memcpy(out + done, b")", 1)
-        done += 1
-    memcpy(out + done, b" -> value (removed @", 20)
-    done += 20
-    memcpy(out + done, text + value, length - value)
-    done += length - value
-    out[done] = 0x22
-    return done + 1
+    table[0] = 0
+    for each in range(tail, length - 1):
+        table[0] = table[0] * 10 + (text[each] - 0x30)
+    return tail - 25

@@ -1,6 +1,6 @@
 from typing_extensions import Buffer
 
-from memlens.arrays import U8, U16, U32, Mask
+from memlens.arrays import U8, U16, U32, U64, Mask
 from memlens.kernels.readers.scan import Scan
 
 NUMBER: int
@@ -10,6 +10,7 @@ NAME: int
 TARGET: int
 EDGES: int
 STATE: int
+ID: int
 
 NAMES: int
 IS_VALUE: int
@@ -25,13 +26,14 @@ JUDGED: int
 FUNCTION: int
 CODE: int
 TEXT: int
+ROOTS: int
 SYMBOL: int
 STRUCTURE: int
-MANY: int
 
 PROPERTY: int
 OF_CODE: int
 NUMERAL: int
+KNOWN: int
 
 SHORT_TEXT: int
 CONSTANT: int
@@ -55,7 +57,7 @@ class Rows(Scan):
         width: int,
         nodes: int,
     ) -> None: ...
-    def note_owners(self, of_types: U8, forms: U8) -> None: ...
+    def note_owners(self, of_types: U8, forms: U8, noted_ids: U8) -> None: ...
     def judge(
         self,
         edge_counts: U32,
@@ -70,10 +72,15 @@ class Rows(Scan):
     def take_names(self) -> Buffer: ...
     def take_edge_counts(self) -> Buffer: ...
     def take_shared(self) -> Buffer: ...
+    def take_ids(self) -> Buffer: ...
     def write(self, start: int, numbers: U32, short: int) -> None: ...
+    def move(self, places: U32, new_ids: U64, hidden: U8) -> None: ...
+    def scatter(self, out: bytearray, filled: U32, range_: int) -> int: ...
     def cut_shared(self, edge_counts: U32, are_shared: U8, references: U32) -> None: ...
     def cut_names(self, are_names: Mask, numerals: U32) -> None: ...
     def fill(self, out: bytearray) -> int: ...
+
+def gathered(data: Buffer, first: int, range_: int) -> bytearray: ...
 
 class Trace(Scan):
     needed: int

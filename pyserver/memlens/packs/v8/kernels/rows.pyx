@@ -8,19 +8,25 @@ Names of properties are data where an object is used as a dictionary: ``sessions
 code has among its constants, and those of prototypes and of the engine's own objects. A file without such constants, as
 older versions and other engines write them, is judged as Python's dumps are: by how many objects of a class have which.
 
-What is a name as well is known by what has it as such: the description of a class's properties leads to their names, in
-their order, and so does code. So what else leads to such a string, or to a symbol, leads to one of all; and elements,
-also those of the engine's arrays, change their places, as their order may be that of a value.
+What is a name as well is known by what has it as such: the description of a class's properties leads to their names,
+in their order, and so does code; a constant of code or of the engine is known by who has its source. So what else
+leads to such a string, or to a symbol, leads to one of all. Objects, and what each refers to, are written in a random
+order, and elements, also those of the engine's arrays, are counted in that: the original is that of a value, of the
+hashes of texts, or of when what was made. :meth:`Rows.scatter` writes them into parts, each with a range of places,
+and :func:`gathered` brings those of a part into their order.
 """
 
 import os
 
+cimport cython
 from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
+from libc.stdlib cimport qsort
 from libc.string cimport memcpy
 
+from memlens.kernels.base.bits cimport lowest_bit
 from memlens.kernels.base.counts cimport CountRow, Counts, counts_find, counts_free, counts_init, counts_row
 from memlens.kernels.base.random cimport random_below
-from memlens.kernels.base.vectors cimport Vector, column_of, vector_push, vector_push_u32
+from memlens.kernels.base.vectors cimport Vector, column_of, vector_push, vector_push_u32, vector_reserve
 from memlens.kernels.readers.json_sections cimport (
     E_MORE, E_NO_MEMORY, E_NO_NODE, E_OK, E_SYNTAX, E_TOO_LARGE, is_blank,
 )
@@ -30,9 +36,9 @@ from memlens.packs.v8.kernels.forms cimport (
 )
 from memlens.packs.v8.kernels.heap_json cimport ArrayReader, short_number
 
-NUMBER, ZERO, TYPE, NAME, TARGET, EDGES, STATE = range(7)
+NUMBER, ZERO, TYPE, NAME, TARGET, EDGES, STATE, ID = range(8)
 """What a field is: a number that stays, one that becomes 0, the row's type, the number of a string, the place of an
-object, the number of an object's edges, a number below 8."""
+object, the number of an object's edges, a number below 8, an object's id."""
 
 NAMES, IS_VALUE, IS_ELEMENT, IS_CLASS, IS_INDEX, IS_TEXT, IS_ODDBALL, DECLARES, MOVES = 1, 2, 4, 8, 16, 32, 64, 128, 256
 """What the type of a row says of its name, as bits: it is a name; a content; that of a node of the DOM; that of a
@@ -40,12 +46,13 @@ class, which is a name if a function has it; no string but an index; a content t
 of one character; one of its constants, or of an edge that of a property; that of a function; of an edge that it leads
 to an element, if its name is an index."""
 
-JUDGED, FUNCTION, CODE, TEXT, SYMBOL, STRUCTURE, MANY = 1, 2, 4, 8, 32, 64, 128
+JUDGED, FUNCTION, CODE, TEXT, ROOTS, SYMBOL, STRUCTURE = 1, 2, 4, 8, 16, 32, 64
 """What objects of a type are, as bits: some with properties whose names may be data; functions; parts of compiled code;
-strings; symbols; what has no values of the program, but names; and, found by the edges, those with several elements."""
+strings; of those that follow the engine's roots; symbols; what has no values of the program, but names."""
 
-PROPERTY, OF_CODE, NUMERAL = 1, 2, 4
-"""What is known of a text: it is the name of a property, and that of one which code named, and it is an index."""
+PROPERTY, OF_CODE, NUMERAL, KNOWN = 1, 2, 4, 8
+"""What is known of a text: it is the name of a property, and that of one which code named, it is an index, and
+code or the engine has it among its constants."""
 
 SHORT_TEXT, CONSTANT, TEXT_TOO, A_SYMBOL = 1, 2, 3, 4
 """What an object is that others share with it: a string of no more than one character, one of the engine's constants,
@@ -59,6 +66,8 @@ cdef enum:
     R_TARGET
     R_EDGES
     R_STATE
+    R_ID
+    ROLES
 
 cdef enum:
     K_NAME = 1
@@ -77,14 +86,14 @@ cdef enum:
     J_FUNCTION = 2
     J_CODE = 4
     J_TEXT = 8
-    J_GLOBAL = 16           # of those with properties, globalThis
+    J_GLOBAL = 16           # of those with properties, globalThis; of structures, roots
     J_STRUCTURE = 64
-    J_MANY = 128
 
 cdef enum:
     P_PROPERTY = 1
     P_OF_CODE = 2
     P_NUMERAL = 4
+    P_KNOWN = 8
 
 cdef enum:
     MOST_ATTRIBUTES = 256   # of a class whose objects aren't used as dictionaries
@@ -94,6 +103,7 @@ cdef enum:
     MOST_FIELDS = 64
     MOST_DIGITS = 20
     MOST_STATE = 8
+    PIECE_EDGES = 256       # that are written into a part at once
     SHARED_KINDS = 5
     S_SHORT_TEXT = 1
     S_TEXT_TOO = 3
@@ -108,11 +118,20 @@ cdef struct Field:
     bint is_negative
 
 
+cdef struct Edge:
+    uint32_t type, name, target
+
+
+cdef struct Piece:              # of what stands at a place, before its bytes
+    uint32_t place, bytes
+
+
 cdef struct Candidate:
     uint64_t pair               # of the function and the object, as a key
     size_t first, count         # of its properties
 
 
+@cython.final
 cdef class Rows(ArrayReader):
     """Goes through rows of numbers, each of a field with one of the ``roles``.
 
@@ -132,13 +151,20 @@ cdef class Rows(ArrayReader):
     cdef uint32_t first_shared[SHARED_KINDS]
     cdef Py_ssize_t owner
     cdef uint64_t left_of_owner, next_index
-    cdef bint notes_edges, is_writing_first, cuts_shared, is_owner_new
+    cdef bint notes_edges, is_writing_first, cuts_shared
     cdef readonly uint64_t needed, rows, redirected
     cdef uint64_t short
     cdef uint64_t random, elements      # of the object whose edges are gone through
     cdef readonly uint64_t most_elements
-    cdef Vector moved                   # what its elements lead to, in the order in which they are written
-    cdef size_t next_moved
+    cdef const uint32_t[::1] places     # of objects in the copy
+    cdef const uint64_t[::1] new_ids
+    cdef const uint8_t[::1] hidden      # texts by which no string is told from another
+    cdef Vector own_edges, piece        # of one object, in the order in which they are written; what is written next
+    cdef size_t next_edge
+    cdef uint32_t piece_place
+    cdef uint64_t next_row
+    cdef const uint8_t[::1] noted_ids
+    cdef Vector ids                     # of objects, each with its number
     cdef uint32_t[::1] references       # to strings, for each text
     cdef const uint32_t[::1] numerals
     cdef int type_field, name_field, target_field
@@ -164,6 +190,7 @@ cdef class Rows(ArrayReader):
         if not 0 < roles.shape[0] <= MOST_FIELDS:
             raise ValueError("no such fields")
         self.fields = <int> roles.shape[0]
+        self.type_field = -1
         for each in range(self.fields):
             self.roles[each] = roles[each]
             if roles[each] == R_TYPE:
@@ -185,7 +212,9 @@ cdef class Rows(ArrayReader):
         self.own(&self.own_properties, 4)
         self.own(&self.candidates, sizeof(Candidate))
         self.own(&self.candidate_names, 4)
-        self.own(&self.moved, 8)
+        self.own(&self.own_edges, sizeof(Edge))
+        self.own(&self.piece, 1)
+        self.own(&self.ids, 8)
         counts_init(&self.of_prototypes)
         counts_init(&self.of_classes)
         counts_init(&self.of_properties)
@@ -195,15 +224,16 @@ cdef class Rows(ArrayReader):
         counts_free(&self.of_prototypes)
         counts_free(&self.of_properties)
 
-    def note_owners(self, const uint8_t[::1] of_types, const uint8_t[::1] forms):
-        """Note what each object is, by the ``of_types`` of rows and the forms of all texts.
+    def note_owners(self, const uint8_t[::1] of_types, const uint8_t[::1] forms, const uint8_t[::1] noted_ids):
+        """Note what each object is, by the ``of_types`` of rows and the forms of all texts, and its id if there is a 1
+        in ``noted_ids``, which repeat.
 
         Then ``has_constants`` says whether the file has those of compiled code. Called before the rows are gone
         through.
         """
         if forms.shape[0] != self.uses.shape[0]:
             raise ValueError("columns of different lengths")
-        self.of_types, self.forms, self.notes_owners = of_types, forms, True
+        self.of_types, self.forms, self.notes_owners, self.noted_ids = of_types, forms, True, noted_ids
 
     def judge(
         self, const uint32_t[::1] edge_counts, uint8_t[::1] owners, const uint32_t[::1] names,
@@ -226,8 +256,14 @@ cdef class Rows(ArrayReader):
         cdef uint64_t value
         cdef int field
         for field in range(self.fields):
-            while at < end and (data[at] == 0x2C or is_blank(data[at])):
+            # a digit is behind all that may stand between numbers
+            while at < end and data[at] <= 0x2C and (data[at] == 0x2C or is_blank(data[at])):
                 at += 1
+            if at + 1 < end and data[at + 1] == 0x2C and <uint8_t> (data[at] - 0x30) <= 9:
+                row[field].value, row[field].begin, row[field].after = data[at] - 0x30, at, at + 1
+                row[field].is_negative = False
+                at += 1
+                continue
             if at == end and field == 0:
                 place[0] = at
                 return 0
@@ -255,15 +291,13 @@ cdef class Rows(ArrayReader):
         place[0] = at
         return 1
 
-    cdef int kind_of(self, const Field *row) noexcept nogil:
+    cdef inline int kind_of(self, const Field *row) noexcept nogil:
         """Return what the type of a row says of its name; -1 after an error."""
-        cdef int field
-        for field in range(self.fields):
-            if self.roles[field] == R_TYPE:
-                if row[field].value >= <uint64_t> self.kinds.shape[0]:
-                    return self.fail(E_TOO_LARGE, row[field].begin)
-                return self.kinds[row[field].value]
-        return self.kinds[0] if self.kinds.shape[0] else K_NAME
+        if self.type_field < 0:
+            return self.kinds[0] if self.kinds.shape[0] else K_NAME
+        if row[self.type_field].value >= <uint64_t> self.kinds.shape[0]:
+            return self.fail(E_TOO_LARGE, row[self.type_field].begin)
+        return self.kinds[row[self.type_field].value]
 
     cdef int run_to(self, size_t limit) noexcept nogil:
         """Note what uses each string, how many edges each object has, and which are shared by all who have a value."""
@@ -285,7 +319,7 @@ cdef class Rows(ArrayReader):
             self.rows += 1
         return E_MORE
 
-    cdef int note_owner(self, const Field *row) noexcept nogil:
+    cdef inline int note_owner(self, const Field *row) noexcept nogil:
         """Note what an object is, and what it is called. Its row has been checked."""
         cdef uint32_t name = <uint32_t> row[self.name_field].value
         cdef uint8_t form = self.forms[name], kind = 0
@@ -304,7 +338,7 @@ cdef class Rows(ArrayReader):
             return self.fail(E_NO_MEMORY, row[0].begin)
         return 0
 
-    cdef int judge_edge(self, const Field *row) noexcept nogil:
+    cdef inline int judge_edge(self, const Field *row) noexcept nogil:
         """Mark the name of a property, or a string that code has. The row has been checked."""
         cdef uint64_t target = row[self.target_field].value // self.width
         cdef uint32_t name
@@ -314,7 +348,7 @@ cdef class Rows(ArrayReader):
         if self.kinds[row[self.type_field].value] & K_ODDBALL:
             name = <uint32_t> row[self.name_field].value
             self.marks[name] |= P_PROPERTY if owner & J_JUDGED else P_PROPERTY | P_OF_CODE
-            if owner & J_GLOBAL and self.is_accessor(name, target):
+            if owner & J_GLOBAL and owner & J_JUDGED and self.is_accessor(name, target):
                 self.marks[name] |= P_OF_CODE
             if owner & J_JUDGED and self.forms[name] & F_PLAIN and not self.forms[name] & F_ALWAYS:
                 if vector_push_u32(&self.own_properties, name) < 0:
@@ -326,8 +360,17 @@ cdef class Rows(ArrayReader):
                 if counts_row(&self.of_prototypes, pair_of(self.owner, target)) == NULL:
                     return self.fail(E_NO_MEMORY, row[0].begin)
         elif owner & J_CODE and self.judged[target] & J_TEXT:
-            self.marks[self.names[target]] |= P_OF_CODE
+            self.marks[self.names[target]] |= P_OF_CODE | P_KNOWN
+        elif owner & J_STRUCTURE and owner & J_GLOBAL and self.judged[target] & J_TEXT and (
+                self.forms[self.names[self.owner]] & F_CONSTANTS or not self.is_numbered(row)):
+            self.marks[self.names[target]] |= P_KNOWN
         return 0
+
+    cdef inline bint is_numbered(self, const Field *row) noexcept nogil:
+        """Return whether an edge is called by an index."""
+        cdef uint64_t name = row[self.name_field].value
+        return self.kinds[row[self.type_field].value] & K_INDEX or (
+            name < <uint64_t> self.marks.shape[0] and self.marks[name] & P_NUMERAL)
 
     cdef bint is_accessor(self, uint32_t name, uint64_t target) noexcept nogil:
         """Return whether a property is a function that is called for it, as what is loaded on its first use is."""
@@ -418,8 +461,6 @@ cdef class Rows(ArrayReader):
             kind |= K_INDEX
             self.elements += 1
             self.most_elements = max(self.most_elements, self.elements)
-            if self.elements == 2:
-                self.judged[self.owner] |= J_MANY
         for field in range(self.fields):
             if self.roles[field] == R_NAME and not kind & K_INDEX:
                 if row[field].is_negative or row[field].value >= <uint64_t> self.uses.shape[0]:
@@ -439,6 +480,10 @@ cdef class Rows(ArrayReader):
                     return self.fail(E_NO_NODE, row[field].begin)
                 if self.cuts_shared:
                     self.note_shared(row[field].value // self.width)
+            elif self.roles[field] == R_ID and self.noted_ids.shape[0] and (
+                    self.noted_ids[row[field].value % <uint64_t> self.noted_ids.shape[0]]):
+                if vector_push(&self.ids, &row[field].value) < 0 or vector_push(&self.ids, &self.rows) < 0:
+                    return self.fail(E_NO_MEMORY, row[field].begin)
             elif self.roles[field] == R_EDGES:
                 if row[field].is_negative or row[field].value >= NO_NODE_YET:
                     return self.fail(E_TOO_LARGE, row[field].begin)
@@ -448,15 +493,15 @@ cdef class Rows(ArrayReader):
             return self.fail(E_NO_MEMORY, row[0].begin)
         return 0
 
-    cdef bint is_element(self, int kind, const Field *row) noexcept nogil:
+    cdef inline bint is_element(self, int kind, const Field *row) noexcept nogil:
         """Return whether an edge leads to an element of an object, or of one of the engine's arrays."""
-        cdef uint64_t name
-        if not kind & K_MOVES or not 0 <= self.owner < self.judged.shape[0] or self.judged[self.owner] & J_STRUCTURE:
+        cdef uint8_t owner
+        if not kind & K_MOVES or not 0 <= self.owner < self.judged.shape[0]:
             return False
-        name = row[self.name_field].value
-        return kind & K_INDEX or (name < <uint64_t> self.marks.shape[0] and self.marks[name] & P_NUMERAL)
+        owner = self.judged[self.owner]
+        return (not owner & J_STRUCTURE or owner & J_GLOBAL) and self.is_numbered(row)
 
-    cdef void note_shared(self, uint64_t node) noexcept nogil:
+    cdef inline void note_shared(self, uint64_t node) noexcept nogil:
         """Count a reference that leads to another object in the copy, or does if the string's text is a name."""
         if node < <uint64_t> self.are_shared.shape[0] and self.are_shared[node] == S_TEXT_TOO:
             if self.first_shared[S_SHORT_TEXT] != node and not self.is_of_structure():
@@ -476,6 +521,10 @@ cdef class Rows(ArrayReader):
         """Move out, for each object, 1 if it is a string of no more than one character, 2 if a constant, else 0."""
         return column_of(&self.shared, b"B")
 
+    def take_ids(self) -> object:
+        """Move out the ids that were noted, each with the number of its object (pairs of ``uint64``)."""
+        return column_of(&self.ids, b"Q")
+
     def write(self, size_t start, const uint32_t[::1] numbers, uint64_t short):
         """Begin to write at ``start``; ``numbers`` has the number of each string for objects with it as a content.
 
@@ -489,13 +538,22 @@ cdef class Rows(ArrayReader):
         self.is_writing_first = True
         self.owner, self.left_of_owner, self.next_index = -1, 0, 0
 
+    def move(self, const uint32_t[::1] places, const uint64_t[::1] new_ids, const uint8_t[::1] hidden):
+        """Write each object at one of the ``places``, with its new id, if there are any, else one by its place. Strings
+        with a ``hidden`` text, by which they would be known, are all given that of the shortest.
+        """
+        if places.shape[0] != <Py_ssize_t> max(self.nodes, self.rows if self.notes_edges else 0) or (
+                new_ids.shape[0] and new_ids.shape[0] != places.shape[0]) or hidden.shape[0] != self.uses.shape[0]:
+            raise ValueError("columns of different lengths")
+        self.places, self.new_ids, self.hidden = places, new_ids, hidden
+        self.random = int.from_bytes(os.urandom(8), "little")
+
     def cut_names(self, are_names, const uint32_t[::1] numerals):
         """Let what leads to a string of which ``are_names`` has the text lead to the first one, and call elements of
         the engine's arrays by these ``numerals``. Called after the rows have been gone through.
         """
         self.redirected += int(are_names.astype("uint64") @ self.references)
         self.numerals = numerals
-        self.random = int.from_bytes(os.urandom(8), "little")
 
     def cut_shared(
         self, const uint32_t[::1] edge_counts, uint8_t[::1] are_shared, uint32_t[::1] references,
@@ -558,94 +616,195 @@ cdef class Rows(ArrayReader):
         """Write a row without the comma after it, and return its bytes; -1 if it isn't what it was before."""
         cdef int field, kind = self.kind_of(row), done = 0
         cdef uint64_t value
-        cdef int64_t shared
         cdef uint8_t role
-        cdef bint is_element = False
         if kind < 0:
             return -1
-        if self.cuts_shared:
-            self.next_owner()
-            if self.is_owner_new and self.move_elements() < 0:
-                return -1
-            is_element = self.is_element(kind, row)
         for field in range(self.fields):
             role, value = self.roles[field], row[field].value
             if field:
                 out[done] = 0x2C
                 done += 1
-            if role == R_NUMBER or role == R_TYPE or role == R_EDGES:
-                done += self.put_digits(&row[field], out + done)
-                continue
             if role == R_ZERO or (role == R_STATE and value >= MOST_STATE):
                 out[done] = 0x30
                 done += 1
-                continue
-            if role == R_NAME:
-                if kind & K_INDEX:
-                    if self.cuts_shared:
-                        done += put_number(self.next_index, out + done)
-                        self.next_index += 1
-                        continue
-                elif is_element:
-                    done += put_number(self.numerals[min(self.next_index, <uint64_t> self.numerals.shape[0] - 1)],
-                                       out + done)
-                    self.next_index += 1
-                    continue
-                elif value >= <uint64_t> self.numbers.shape[0]:
+            elif role == R_NAME and not kind & K_INDEX and value >= <uint64_t> self.numbers.shape[0]:
+                return -1
+            elif role == R_NAME and not kind & K_INDEX:
+                done += put_number(self.name_of(kind, value), out + done)
+            elif self.places.shape[0] and role == R_ID:
+                done += put_number(self.new_ids[self.next_row] if self.new_ids.shape[0]
+                                   else 2 * <uint64_t> self.places[self.next_row] + 1, out + done)
+            elif self.places.shape[0] and role == R_TARGET:
+                if value // self.width >= <uint64_t> self.places.shape[0]:
                     return -1
-                elif kind & K_TEXT and self.uses[value] & U_SHORT and self.short < <uint64_t> self.numbers.shape[0]:
-                    done += put_number(self.short, out + done)
-                    continue
-                elif self.numbers[value] != value and (
-                        kind & K_VALUE or (kind & K_CLASS and not self.uses[value] & U_DECLARED)
-                        or self.numbers[value] < <uint64_t> self.numbers.shape[0]):
-                    done += put_number(self.numbers[value], out + done)
-                    continue
-            elif role == R_TARGET and self.cuts_shared:
-                if is_element and self.next_moved < self.moved.count:
-                    value = (<uint64_t *> self.moved.data)[self.next_moved]
-                    self.next_moved += 1
-                    done += put_number(self.moved_to(value), out + done)
-                    continue
-                shared = self.shared_of(value // self.width)
-                if shared >= 0:
-                    done += put_number(self.width * <uint64_t> shared, out + done)
-                    continue
-            done += self.put_digits(&row[field], out + done)
+                done += put_number(self.width * self.places[value // self.width], out + done)
+            else:
+                done += self.put_digits(&row[field], out + done)
         return done
 
-    cdef uint64_t moved_to(self, uint64_t value) noexcept nogil:
-        """Return where an edge leads in the copy."""
-        cdef int64_t shared = self.shared_of(value // self.width)
-        return value if shared < 0 else self.width * <uint64_t> shared
+    cdef uint64_t name_of(self, int kind, uint64_t name) noexcept nogil:
+        """Return the string in the copy that has a row's name, which is one."""
+        if kind & K_TEXT and self.short < <uint64_t> self.numbers.shape[0] and (
+                self.uses[name] & U_SHORT or (self.hidden.shape[0] and self.hidden[name])):
+            return self.short
+        if kind & K_VALUE or (kind & K_CLASS and not self.uses[name] & U_DECLARED) or (
+                self.numbers[name] < <uint64_t> self.numbers.shape[0]):
+            return self.numbers[name]
+        return name
 
-    cdef int move_elements(self) noexcept nogil:
-        """Draw the order in which the elements of the object whose edges are next are written. Returns -1 after an
-        error.
+    def scatter(self, uint8_t[::1] out, uint32_t[::1] filled, uint32_t range_) -> int:
+        """Write the rows that come next, each with a comma before it, into the part of ``out`` for its place. The parts
+        are equally large and have ``range_`` places each; ``filled`` is how many bytes of each are written.
+
+        Returns the number of a part that is full, and is to be emptied before the next call; -1 at the end.
+        """
+        cdef int64_t part
+        if not self.numbers.shape[0] or not self.places.shape[0]:
+            raise ValueError("writing has not begun")
+        if not range_ or not filled.shape[0] or (self.places.shape[0] + range_ - 1) // range_ > filled.shape[0]:
+            raise ValueError("too few parts")
+        with nogil:
+            part = self.scatter_rows(&out[0], out.shape[0] // filled.shape[0], filled, range_)
+        if part == -2:
+            raise MemoryError
+        if part == -3:
+            raise ValueError("the rows have not been read before, or a part is too small")
+        return part
+
+    cdef int64_t scatter_rows(self, uint8_t *out, size_t room, uint32_t[::1] filled, uint32_t range_) noexcept nogil:
+        cdef Py_ssize_t part
+        cdef Piece piece
+        cdef uint8_t *at
+        cdef int status
+        while True:
+            if self.piece.count == 0:
+                status = self.next_piece()
+                if status < 0:
+                    return status
+                if status == 0:
+                    return -1
+            part = self.piece_place // range_
+            if filled[part] + sizeof(Piece) + self.piece.count > room:
+                return part if filled[part] else -3
+            piece.place, piece.bytes = self.piece_place, <uint32_t> self.piece.count
+            at = out + part * room + filled[part]
+            memcpy(at, &piece, sizeof(Piece))
+            memcpy(at + sizeof(Piece), self.piece.data, self.piece.count)
+            filled[part] += <uint32_t> (sizeof(Piece) + self.piece.count)
+            self.piece.count = 0
+
+    cdef int next_piece(self) noexcept nogil:
+        """Write a row, or some edges of an object. Returns 1; 0 at the end; -2 for want of memory; -3 for other rows
+        than were read before.
         """
         cdef Field row[MOST_FIELDS]
-        cdef size_t at = self.position, each, other
-        cdef uint32_t left = self.left_of_owner + 1
-        cdef uint64_t *moved
-        cdef int kind
-        self.is_owner_new = False
-        self.moved.count = self.next_moved = 0
-        if not 0 <= self.owner < self.judged.shape[0] or not self.judged[self.owner] & J_MANY:
-            return 0
-        while left:
-            left -= 1
-            if self.read_row(&at, row) <= 0:
-                return -1
+        cdef size_t most = <size_t> self.fields * (MOST_DIGITS + 3) + 2
+        cdef uint64_t node
+        cdef int status
+        if vector_reserve(&self.piece, PIECE_EDGES * most) < 0:
+            return -2
+        if self.cuts_shared:
+            if self.next_edge == self.own_edges.count:
+                status = self.read_edges()
+                if status <= 0:
+                    return status
+            self.piece_place = self.places[self.owner]
+            for _ in range(PIECE_EDGES):
+                if self.next_edge == self.own_edges.count:
+                    break
+                self.write_edge(&(<Edge *> self.own_edges.data)[self.next_edge])
+                self.next_edge += 1
+            return 1
+        status = self.read_row(&self.position, row)
+        if status <= 0:
+            return -3 if status else 0
+        node = self.next_row if self.notes_edges else row[self.target_field].value // self.width
+        if node >= <uint64_t> self.places.shape[0]:
+            return -3
+        self.piece.data[0], self.piece.data[1] = 0x2C, 0x0A
+        status = self.write_row(row, self.piece.data + 2)
+        if status < 0:
+            return -3
+        self.piece.count = status + 2
+        self.piece_place = self.places[node]
+        self.next_row += 1
+        return 1
+
+    cdef int read_edges(self) noexcept nogil:
+        """Read those of the next object that has any, and draw their order. Returns as ``next_piece``."""
+        cdef Field row[MOST_FIELDS]
+        cdef Edge edge
+        cdef Edge *edges
+        cdef size_t each, other
+        cdef int status, kind
+        cdef int64_t shared
+        cdef uint64_t node
+        self.own_edges.count = self.next_edge = 0
+        self.next_index = 0
+        while True:
+            status = self.read_row(&self.position, row)
+            if status < 0 or (status == 0 and self.own_edges.count):
+                return -3
+            if status == 0:
+                return 0
+            self.next_owner()
             kind = self.kind_of(row)
-            if kind >= 0 and self.is_element(kind, row) and vector_push(
-                    &self.moved, &row[self.target_field].value) < 0:
-                return -1
-        moved = <uint64_t *> self.moved.data
-        for each in range(1, self.moved.count):
+            node = row[self.target_field].value // self.width
+            if kind < 0 or not 0 <= self.owner < self.places.shape[0] or node >= <uint64_t> self.places.shape[0]:
+                return -3
+            shared = self.shared_of(node)
+            edge.target = self.places[node if shared < 0 else <uint64_t> shared]
+            edge.type = <uint32_t> row[self.type_field].value
+            edge.name = <uint32_t> row[self.name_field].value
+            if self.is_element(kind, row):
+                edge.name = NO_NODE_YET
+            elif not kind & K_INDEX:
+                if edge.name >= <uint64_t> self.numbers.shape[0]:
+                    return -3
+                edge.name = <uint32_t> self.name_of(kind, edge.name)
+            if self.own_edges.count == self.own_edges.room and (
+                    vector_reserve(&self.own_edges, self.own_edges.count + 1) < 0):
+                return -2
+            (<Edge *> self.own_edges.data)[self.own_edges.count] = edge
+            self.own_edges.count += 1
+            if self.left_of_owner == 0:
+                break
+        edges = <Edge *> self.own_edges.data
+        for each in range(1, self.own_edges.count):
             # of more than 2^32 the last ones stay near their places
             other = <size_t> random_below(&self.random, min(each + 1, <size_t> 0xFFFFFFFF))
-            moved[each], moved[other] = moved[other], moved[each]
-        return 0
+            edges[each], edges[other] = edges[other], edges[each]
+        # properties stand in the order of their names' numbers, which are random for keys: types are called by it
+        other = 0
+        for each in range(self.own_edges.count):
+            if self.kinds[edges[each].type] & K_ODDBALL:
+                edges[each], edges[other] = edges[other], edges[each]
+                other += 1
+        if other > 1:
+            qsort(edges, other, sizeof(Edge), by_name)
+        return 1
+
+    cdef inline void write_edge(self, const Edge *edge) noexcept nogil:
+        """Append an edge to the piece, which has room for it."""
+        cdef uint8_t *out = self.piece.data + self.piece.count
+        cdef int field, kind = self.kinds[edge.type], done = 2
+        cdef uint64_t[ROLES] values
+        values[R_ZERO], values[R_TYPE], values[R_TARGET] = 0, edge.type, self.width * edge.target
+        if kind & K_INDEX:
+            values[R_NAME] = self.next_index
+        elif edge.name == NO_NODE_YET:
+            values[R_NAME] = self.numerals[min(self.next_index, <uint64_t> self.numerals.shape[0] - 1)]
+        else:
+            values[R_NAME] = edge.name
+        if kind & K_INDEX or edge.name == NO_NODE_YET:
+            self.next_index += 1
+        out[0], out[1] = 0x2C, 0x0A
+        for field in range(self.fields):
+            if field:
+                out[done] = 0x2C
+                done += 1
+            done += put_number(values[self.roles[field]], out + done)
+        self.piece.count += done
 
     cdef inline int put_digits(self, const Field *field, uint8_t *out) noexcept nogil:
         """Write a number as it is in the file."""
@@ -657,7 +816,7 @@ cdef class Rows(ArrayReader):
             memcpy(out, self.data + field.begin, digits)
         return <int> digits
 
-    cdef int64_t shared_of(self, uint64_t node) noexcept nogil:
+    cdef inline int64_t shared_of(self, uint64_t node) noexcept nogil:
         """Return which object takes the place of one that all share who have its value; -1 if it isn't such a one."""
         cdef uint8_t kind
         if node >= <uint64_t> self.are_shared.shape[0]:
@@ -671,15 +830,19 @@ cdef class Rows(ArrayReader):
             return -1
         return self.first_shared[kind]
 
-    cdef void next_owner(self) noexcept nogil:
+    cdef inline void next_owner(self) noexcept nogil:
         """Go on to the object whose edge is next."""
         while self.left_of_owner == 0 and self.owner + 1 < self.edge_counts.shape[0]:
             self.owner += 1
             self.left_of_owner = self.edge_counts[self.owner]
-            self.next_index = self.elements = 0
-            self.is_owner_new = True
+            self.elements = 0
         if self.left_of_owner:
             self.left_of_owner -= 1
+
+
+cdef int by_name(const void *one, const void *other) noexcept nogil:
+    cdef uint32_t name = (<const Edge *> one).name, after = (<const Edge *> other).name
+    return (name > after) - (name < after)
 
 
 cdef inline uint64_t pair_of(uint64_t one, uint64_t other) noexcept nogil:
@@ -688,15 +851,56 @@ cdef inline uint64_t pair_of(uint64_t one, uint64_t other) noexcept nogil:
 
 
 cdef inline int put_number(uint64_t number, uint8_t *out) noexcept nogil:
-    cdef int digits = 1, each
-    cdef uint64_t left = number
-    while left >= 10:
-        left //= 10
-        digits += 1
-    for each in range(digits - 1, -1, -1):
-        out[each] = <uint8_t> (0x30 + number % 10)
-        number //= 10
-    return digits
+    """Write a number, and return its digits. There is room for eight bytes or as many as it has."""
+    cdef uint64_t high, pairs
+    cdef int done = 0, zeros
+    if number < 10:
+        out[0] = <uint8_t> (0x30 + number)
+        return 1
+    if number >= 100_000_000:
+        done = put_number(number // 100_000_000, out)
+        number %= 100_000_000
+    # all digits at once, as ``short_number`` reads them: two numbers below 10,000, four below 100, eight below 10
+    high = number // 10_000
+    pairs = high | (number - 10_000 * high) << 32
+    high = (pairs * 10_486 >> 20) & <uint64_t> 0x0000007F0000007F
+    pairs = high | (pairs - 100 * high) << 16
+    high = (pairs * 103 >> 10) & <uint64_t> 0x000F000F000F000F
+    pairs = high | (pairs - 10 * high) << 8
+    zeros = 0 if done else lowest_bit(pairs) >> 3
+    pairs = (pairs | <uint64_t> 0x3030303030303030) >> 8 * zeros
+    memcpy(out + done, &pairs, 8)
+    return done + 8 - zeros
+
+
+def gathered(const uint8_t[::1] data, uint32_t first, uint32_t range_) -> bytearray:
+    """Return what the pieces of a part stand for, whose places are from ``first`` on, in the order of these."""
+    cdef uint64_t[::1] starts = memoryview(bytearray(8 * (<size_t> range_ + 1))).cast("Q")
+    cdef size_t at = 0, length = data.shape[0]
+    cdef uint64_t total = 0, bytes_
+    cdef uint32_t each
+    cdef Piece piece
+    cdef uint8_t[::1] out
+    while at < length:
+        memcpy(&piece, &data[at], sizeof(Piece))
+        at += sizeof(Piece) + piece.bytes
+        if piece.place < first or piece.place - first >= range_ or at > length:
+            raise ValueError("no part of these places")
+        starts[piece.place - first] += piece.bytes
+    for each in range(range_):
+        bytes_ = starts[each]
+        starts[each] = total
+        total += bytes_
+    made = bytearray(total)
+    out = made
+    at = 0
+    while at < length:
+        memcpy(&piece, &data[at], sizeof(Piece))
+        at += sizeof(Piece)
+        memcpy(&out[starts[piece.place - first]], &data[at], piece.bytes)
+        starts[piece.place - first] += piece.bytes
+        at += piece.bytes
+    return made
 
 
 cdef class Trace(ArrayReader):
