@@ -77,8 +77,8 @@ _WITHOUT_ATTRIBUTES = (*_WITH_OWN_DICT, types.FunctionType)
 
 _ATTRIBUTES: dict[type, tuple[str, ...]] = {
     types.FunctionType: (
-        "__code__", "__globals__", "__builtins__", "__defaults__", "__kwdefaults__", "__closure__", "__name__",
-        "__qualname__", "__doc__", "__module__",
+        "__code__", "__globals__", "__builtins__", "__doc__", "__defaults__", "__kwdefaults__", "__closure__",
+        "__name__", "__qualname__", "__module__",
     ),
     types.MethodType: ("__func__", "__self__"),
     types.BuiltinMethodType: ("__self__", "__module__"),
@@ -88,14 +88,25 @@ _ATTRIBUTES: dict[type, tuple[str, ...]] = {
     types.CoroutineType: ("cr_await", "cr_code"),
     types.TracebackType: ("tb_next", "tb_frame"),
     types.FrameType: ("f_back", "f_code", "f_globals", "f_builtins"),
-    property: ("fget", "fset", "fdel", "__doc__"),
+    property: ("__doc__", "fget", "fset", "fdel"),
     staticmethod: ("__func__",),
     classmethod: ("__func__",),
     slice: ("start", "stop", "step"),
     type: ("__bases__", "__mro__", "__base__"),
 }  # fmt: skip
-"""The attributes by which objects of some types refer to others; reading these runs no code of the program."""
+"""The attributes by which objects of some types refer to others; reading these runs no code of the program. What may be
+None stands before those that are None where there is no reference."""
 
+_WRITTEN_IN_C = frozenset(
+    id(kind)
+    for kind in (
+        types.MemberDescriptorType, types.GetSetDescriptorType, types.MethodDescriptorType,
+        types.WrapperDescriptorType, types.ClassMethodDescriptorType, types.BuiltinFunctionType,
+    )
+)  # fmt: skip
+"""Types of what a class has because C code or its slots say so."""
+
+_OF_PYTHON = sys.stdlib_module_names
 _KNOWN = {id(kind): names for kind, names in _ATTRIBUTES.items()}
 
 
@@ -253,6 +264,10 @@ class _Writer:
         self._waiting: list[Any] = []
         self._held: list[Any] = []
         self._named_dicts: set[int] = set()
+        # names that code has, and the ids of the code objects that were looked at
+        self._code_names: set[str] = set()
+        self._codes: set[int] = set()
+        self._keys: set[str] = set()
         # by the file
         self._class_lines: dict[str, dict[str, int]] = {}
         self._traced = tracemalloc.is_tracing()
@@ -288,6 +303,9 @@ class _Writer:
             self._drain(mine, listed)
         self._waiting.extend(self._held)
         self._drain(mine, listed)
+        # in an order that says nothing; those that nothing is called aren't needed
+        for name in sorted(self._code_names & (self._strings.keys() | self._keys)):
+            self._buffer += _LABEL.pack(b"L", 0, self._text(name))
 
     def _drain(self, mine: set[int], listed: set[int] | None) -> None:
         """Write each object that was referred to and isn't in the collector's list, once."""
@@ -341,6 +359,33 @@ class _Writer:
         self._buffer += _GROUP.pack(b"S", len(data)) + data
         self._text_count += 1
         return self._text_count
+
+    def _learn_code(self, code: types.CodeType) -> None:
+        """Note the names that code has for attributes, variables and keywords, which its data doesn't choose."""
+        waiting = [code]
+        while waiting:
+            own = waiting.pop()
+            if id(own) in self._codes:
+                continue
+            self._codes.add(id(own))
+            for names in (own.co_names, own.co_varnames, own.co_cellvars, own.co_freevars):
+                self._code_names.update(map(_exact, names))
+            for each in own.co_consts:
+                if type(each) is types.CodeType:
+                    waiting.append(each)
+                elif type(each) is tuple and each and all(type(name) is str for name in each):
+                    # keywords of a call
+                    self._code_names.update(each)
+
+    def _learn_class(self, item: type) -> None:
+        """Note the names that a class has from C code and by its slots, all of one of Python's own."""
+        own = _class_dict(item)
+        is_known = not _FLAGS(item) & _HEAP_TYPE or _name_of(item)[1].partition(".")[0] in _OF_PYTHON
+        for name, value in own.items():
+            if type(name) is str:
+                self._keys.add(name)
+                if is_known or id(type(value)) in _WRITTEN_IN_C:
+                    self._code_names.add(name)
 
     def _note(self, key: str, value: str) -> None:
         self._buffer += _TWO.pack(b"N", self._text(key), self._new_text(value))
@@ -407,6 +452,7 @@ class _Writer:
         while frame is not None:
             code = frame.f_code
             if _exact(code.co_filename) != own_file:
+                self._learn_code(code)
                 place = self._frame(code.co_filename, frame.f_lineno or 0, code.co_qualname)
                 self._buffer += _ACTIVATION.pack(b"A", address, self._text(thread_name), depth, place)
                 depth += 1
@@ -472,7 +518,7 @@ class _Writer:
         return known
 
     def _examined(self, kind: type) -> _Class:
-        slots: dict[str, Any] = {}
+        slots: dict[str, Any] = {name: _class_dict(kind).get(name) for name in _KNOWN.get(id(kind), ())}
         sizeof = None
         for base in _mro(kind):
             own = _class_dict(base)
@@ -481,8 +527,6 @@ class _Writer:
             for name, value in own.items():
                 if type(value) is types.MemberDescriptorType and type(name) is str:
                     slots.setdefault(name, value)
-        for name in _KNOWN.get(id(kind), ()):
-            slots.setdefault(name, _class_dict(kind).get(name))
         slots = {name: value for name, value in slots.items() if _has_get(value)}
         # under this name a class may have any other function in C
         is_in_c = type(sizeof) is types.MethodDescriptorType and sizeof.__name__ == "__sizeof__"
@@ -494,17 +538,23 @@ class _Writer:
             return (self._new_text(_shortened(item)) if self._with_texts and item else 0), _NONE
         if kind is types.FunctionType or kind is types.CodeType:
             code = item.__code__ if kind is types.FunctionType else item
+            self._learn_code(code)
             name = code.co_qualname
             return self._text(name), self._frame(code.co_filename, code.co_firstlineno, name)
         if kind is types.ModuleType:
             own = _MODULE_DICT(item) or {}
             name, file = own.get("__name__"), own.get("__file__")
             place = self._frame(file, 1, "<module>") if type(file) is str else _NONE
+            is_in_c = type(file) is str and file.endswith((".so", ".pyd"))
+            if is_in_c or (type(name) is str and name.partition(".")[0] in _OF_PYTHON):
+                self._code_names.update(key for key in dict.keys(own) if type(key) is str)
             return (self._text(name) if type(name) is str else 0), place
         if issubclass(kind, type):
+            self._learn_class(item)
             return self._text(_name_of(item)[0]), self._class_line(item)
         if kind is types.GeneratorType or kind is types.CoroutineType:
             code = item.gi_code if kind is types.GeneratorType else item.cr_code
+            self._learn_code(code)
             return self._text(code.co_qualname), self._frame(
                 code.co_filename, code.co_firstlineno, code.co_qualname
             )
@@ -603,17 +653,19 @@ class _Writer:
 
     def _names(self, item: Any, kind: type, known: _Class, referents: list[Any]) -> list[int]:
         """Return the number of the name by which an object refers to each of its referents, 0 if it isn't known."""
-        by_id: dict[int, str] = {}
+        # attributes with the same object, as True, each have a reference and a name
+        by_id: dict[int, list[str]] = {}
         for name, descriptor in known.slots.items():
             try:
-                by_id.setdefault(id(descriptor.__get__(item)), name)
+                by_id.setdefault(id(descriptor.__get__(item)), []).append(name)
             except Exception:
                 pass  # a slot that isn't set
         if known.has_dict and not issubclass(kind, _WITHOUT_ATTRIBUTES):
             self._attributes(item, kind, referents, by_id)
         names = []
         for each in referents:
-            name = by_id.get(id(each), "")
+            own = by_id.get(id(each))
+            name = own.pop(0) if own else ""
             if not name and each is kind:
                 name = "__class__"
             elif not name and type(each) is dict and self._is_own_dict(item, kind, known, each):
@@ -647,12 +699,13 @@ class _Writer:
                 return False
             # not before: the keys of data are many
             runs_code[name] = is_code
+            self._keys.add(name)
             if is_code:
                 continue
             is_known = True
         return is_known or _own_dict(item, kind) is candidate
 
-    def _attributes(self, item: Any, kind: type, referents: list[Any], by_id: dict[int, str]) -> None:
+    def _attributes(self, item: Any, kind: type, referents: list[Any], by_id: dict[int, list[str]]) -> None:
         """Name the attributes of an instance whose values are stored in the object itself.
 
         Only for the first few instances of a class is a dictionary created, to learn the names for the others.
@@ -660,10 +713,15 @@ class _Writer:
         learnt = self._learnt.setdefault(id(kind), [])
         for name in learnt:
             try:
-                by_id.setdefault(id(_GET(item, name)), name)
+                by_id.setdefault(id(_GET(item, name)), []).append(name)
             except Exception:
                 pass
-        unknown = [each for each in referents if id(each) not in by_id and each is not kind]
+        left = {number: len(names) for number, names in by_id.items()}
+        unknown = []
+        for each in referents:
+            left[id(each)] = left.get(id(each), 0) - 1
+            if left[id(each)] < 0 and each is not kind:
+                unknown.append(each)
         asked = self._asked.get(id(kind), 0)
         if not unknown or asked >= _MOST_LEARNT:
             return
@@ -673,7 +731,9 @@ class _Writer:
         self._asked[id(kind)] = asked + 1
         for name, value in list(own.items()):
             if type(name) is str:
-                by_id.setdefault(id(value), name)
+                named = by_id.setdefault(id(value), [])
+                if name not in named:
+                    named.append(name)
                 if name not in learnt and not _is_descriptor(kind, name):
                     learnt.append(name)
 

@@ -358,6 +358,11 @@ def pyheap(chosen: Chosen) -> bytes:
             attributes=(("name", 0x2000), (secret.text("attribute", "number"), 0x4000)),
             text=secret.text("object"),
         ),
+        # attributes of one object alone may be data's
+        *(
+            pyheap_files.Thing(0x3100 + 64 * n, 0x80, 48, attributes=(("name", 0x2000), ("number", 0x4000)))
+            for n in range(3)
+        ),
         pyheap_files.Thing(0x4000, types["int"], 28, text=str(secret.number("int") or "")),
         pyheap_files.Thing(0x80, 0x70, 1064, text=secret.text("type")),
     )

@@ -48,6 +48,7 @@ OWN = (
     "class Bag: pass\n"
     "bag = Bag()\n"
     "vars(bag)['materialised'] = [sys.argv[2]]\n"
+    "def last(bag): return bag.materialised[-1]\n"
     "@functools.cache\n"
     "def found(owner): return [owner]\n"
     "found(sys.argv[2] + 'looked up')\n"

@@ -44,6 +44,12 @@ _WITH_ATTRIBUTES = (queue, threading, collections, weakref)
 
 
 @cache
+def names_of_python() -> frozenset[bytes]:
+    """What an attribute may be called in any program, and what classes of newer versions have."""
+    return frozenset(name.encode() for name in _of_python() | {"__firstlineno__", "__static_attributes__"})
+
+
+@cache
 def _of_python() -> frozenset[str]:
     """Names of the language and of its standard library."""
     found = set(keyword.kwlist) | sys.stdlib_module_names | _OF_PATHS

@@ -17,7 +17,7 @@ from memlens.formats.redaction.output import Output, pour
 from memlens.formats.redaction.own_names import OwnNames
 from memlens.formats.scanning import run_through
 from memlens.packs.python.kernels import pyheap_redaction as kernel
-from memlens.packs.python.own_names import python_names
+from memlens.packs.python.own_names import names_of_python, python_names
 from memlens.packs.python.pyheap import (
     MAGIC,
     MOST_REDIRECTED,
@@ -54,6 +54,7 @@ def redact(
         bool(head.flags & WITH_TEXTS),
         wanted.keeps_shared,
     )
+    objects.know(names_of_python())
     survey = part_of(report, 0.0, _SURVEYED)
     _run(objects, source, survey, head.end)
     found = None if objects.is_cut else names_of_types(source, objects.objects_end)
@@ -166,8 +167,15 @@ class _Copy:
     def _frame(self) -> None:
         self._text()
         self._number("I")
-        self._text()
-        self._rows(self._named)
+        function = self._reader.text()
+        self._name(function)
+        self._rows(self._global if function == "<module>" else self._named)
+
+    def _global(self) -> None:
+        """A variable of a module, which data may have named."""
+        name = self._reader.text()
+        self._name(name if name.encode() in names_of_python() else "removed")
+        self._address(is_reference=True)
 
     def _common(self) -> None:
         self._address(is_reference=False)

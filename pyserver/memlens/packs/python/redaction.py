@@ -1,6 +1,6 @@
 """Memlens' own heap dumps of Python: texts of strings, bytes and numbers become empty, as ``--no-texts`` leaves them.
 
-Addresses are drawn anew, and objects written in another order (see the kernel ``redaction``). The marks are
+Addresses and numbers are drawn anew, and records written in another order (see the kernel ``redaction``). The marks are
 notes, the last records before the end.
 """
 
@@ -14,7 +14,7 @@ from memlens.formats.scanning import run_through
 from memlens.packs.python.heap import REDIRECTED, REMOVED, START, check_version
 from memlens.packs.python.kernels import redaction as kernel
 from memlens.packs.python.kernels import survey
-from memlens.packs.python.own_names import python_names
+from memlens.packs.python.own_names import names_of_python, python_names
 from memlens.packs.python.thread_names import other_threads
 from memlens.progress import Report, part_of
 
@@ -28,10 +28,12 @@ def redact(
     source.unpack()
     pointer_bytes = check_version(source)
     dump = kernel.Dump(source.data, START, wanted.removed == CONTENTS, wanted.keeps_time, wanted.keeps_shared)
+    dump.know(names_of_python())
     while dump.stage != survey.WRITE:
         if run_through(dump, source, part_of(report, 0.0, _SURVEYED), START) != survey.OK:
             raise MemoryError
     new = {} if wanted.keeps_threads else other_threads(dump.names(survey.THREAD), dump.names(survey.DETAIL))
+    new |= _unknown_variables(dump, new)
     if mapping is not None:
         own = python_names()
         texts = {number: text for number, text, _ in dump.names(survey.ANY | survey.DETAIL)} | new
@@ -51,11 +53,21 @@ def redact(
     notes: dict[str, str] = {REMOVED: wanted.removed}
     if not wanted.keeps_shared:
         notes[REDIRECTED] = str(dump.redirected)
+    texts = dump.texts_written
     for number, (key, value) in enumerate(notes.items()):
         for text in (key, value):
             output.write(struct.pack("<cI", b"S", len(text)) + text.encode())
-        output.write(struct.pack("<cII", b"N", dump.texts + 2 * number + 1, dump.texts + 2 * number + 2))
+        output.write(struct.pack("<cII", b"N", texts + 2 * number + 1, texts + 2 * number + 2))
     if not dump.is_whole:
         return dump.end
     output.write(struct.pack("<cQ", b"E", dump.objects))
     return None
+
+
+def _unknown_variables(dump: kernel.Dump, new: dict[int, bytes]) -> dict[int, bytes]:
+    """Other texts for details that name a variable of a module which the code doesn't have: data may have named it."""
+    return {
+        number: b"removed (" + new.get(number, detail).partition(b" (")[2]
+        for number, detail, _ in dump.names(survey.GLOBAL)
+        if not dump.is_known(number)
+    }

@@ -73,3 +73,10 @@ cdef inline bint is_of_code(const Attributes *known, uint64_t form, uint64_t att
         return True
     row = counts_find(&known.of_attributes, attributes_key(form, attribute))
     return row != NULL and type.first >= LEAST_OBJECTS and 2 * <uint64_t> row.first >= type.first
+
+
+cdef inline bint is_common(const Attributes *known, uint64_t form, uint64_t attribute) noexcept nogil:
+    """Return whether three objects of a type and at least half of them have an attribute, when all are noted."""
+    cdef CountRow *type = counts_find(&known.of_types, form)
+    cdef CountRow *row = counts_find(&known.of_attributes, attributes_key(form, attribute))
+    return type != NULL and row != NULL and row.first >= LEAST_OBJECTS and 2 * <uint64_t> row.first >= type.first

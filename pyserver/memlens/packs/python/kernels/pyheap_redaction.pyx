@@ -4,7 +4,9 @@
 Addresses are drawn at random, objects are written in a random order (a window takes chunks from anywhere in the file,
 and its objects are shuffled), and so are the elements of containers. References to an object that the runtime shares
 lead to one of its type: to numbers and texts by their representations, to flags, and to constants of enums. Attributes
-that aren't identifiers are left out, and so are those that data names (see ``attributes.pxd``).
+that aren't identifiers are left out, and so are those that data may have named: PyHeap says nothing of the code, so
+there stay those that at least half of a type's objects have, if these are three or more (see ``attributes.pxd``), and
+names that the standard library has.
 """
 
 import os
@@ -17,15 +19,17 @@ from memlens.kernels.base.addresses cimport (
     address_set_begin, address_set_end,
 )
 from memlens.kernels.base.ascending cimport is_among
+from memlens.kernels.base.counts cimport Counts, counts_find, counts_free, counts_init, counts_row
 from memlens.kernels.base.random cimport draw_numbers, shuffle32, shuffle64, shuffle_items
 from memlens.kernels.base.vectors cimport (
     Vector, vector_free, vector_init, vector_push, vector_push_u32, vector_reserve,
 )
 from memlens.kernels.readers.numbers cimport u16_at, u32_at, u64_at
 from memlens.packs.python.kernels.attributes cimport (
-    Attributes, attributes_end, attributes_free, attributes_init, attributes_note, attributes_seed, is_of_code,
+    Attributes, attributes_end, attributes_free, attributes_init, attributes_note, attributes_seed, is_common,
+    is_of_code,
 )
-from memlens.packs.python.kernels.names cimport is_identifier, is_special
+from memlens.packs.python.kernels.names cimport hash_of, is_identifier, is_special
 from memlens.kernels.readers.scan cimport Scan
 
 OK, MORE, NO_MEMORY = range(3)
@@ -96,6 +100,7 @@ cdef class PyHeap(Scan):
     cdef size_t start
     cdef AddressMap known, by_shared, by_enum, by_kind
     cdef Attributes attributes
+    cdef Counts words           # hashes of names that the standard library has
     cdef Vector kinds, kind_addresses, enum_classes, shared, canonical, numbers, chunks, chunk_order, pieces
     cdef size_t next_chunk, next_piece
     cdef object renamed         # what an attribute is written as, as a function of its name's bytes; None if all stay
@@ -138,6 +143,7 @@ cdef class PyHeap(Scan):
         address_map_init(&self.by_enum)
         address_map_init(&self.by_kind)
         attributes_init(&self.attributes)
+        counts_init(&self.words)
 
     def __dealloc__(self):
         address_map_free(&self.known)
@@ -145,6 +151,15 @@ cdef class PyHeap(Scan):
         address_map_free(&self.by_enum)
         address_map_free(&self.by_kind)
         attributes_free(&self.attributes)
+        counts_free(&self.words)
+
+    def know(self, words):
+        """Say which names the standard library has."""
+        cdef bytes word
+        self.words.seed = self.seed
+        for word in words:
+            if counts_row(&self.words, hash_of(word, len(word), self.seed)) == NULL:
+                raise MemoryError
 
     def classify(self, kinds):
         """Say which types there are, by their addresses."""
@@ -314,14 +329,10 @@ cdef class PyHeap(Scan):
     cdef uint64_t attribute_key(self, size_t at) noexcept nogil:
         """Return a number for an attribute; 0 for one of the language's, one that no code names, and a frequent one."""
         cdef const uint8_t *text = self.data + at + 2
-        cdef size_t each, length = u16_at(self.data + at)
-        cdef uint64_t hash = self.seed
+        cdef size_t length = u16_at(self.data + at)
         if length >= 0x8000 or is_special(text, length) or not is_identifier(text, length):
             return 0
-        for each in range(length):
-            hash = (hash ^ text[each]) * 0xFF51AFD7ED558CCDULL
-            hash ^= hash >> 32
-        return hash | 1
+        return hash_of(text, length, self.seed)
 
     cdef size_t after_attribute(self, size_t at) noexcept nogil:
         cdef size_t length = u16_at(self.data + at)
@@ -333,7 +344,9 @@ cdef class PyHeap(Scan):
         cdef uint64_t key = self.attribute_key(at)
         if length < 0x8000 and not is_identifier(self.data + at + 2, length):
             return False
-        return key == 0 or is_of_code(&self.attributes, of_type, key)
+        if key == 0 or is_common(&self.attributes, of_type, key):
+            return True
+        return counts_find(&self.words, key) != NULL and is_of_code(&self.attributes, of_type, key)
 
     # writing
 

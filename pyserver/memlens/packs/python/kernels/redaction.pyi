@@ -7,6 +7,7 @@ from memlens.packs.python.kernels.survey import Survey
 class Dump(Survey):
     needed: int
     redirected: int
+    texts_written: int
     def __init__(
         self,
         data: Buffer,

@@ -5,8 +5,9 @@ What is written is put together from what was decoded: an address at which the f
 has, and the number of a text, a frame or a stack that it doesn't have that of none.
 
 Values can be read from where objects are: small numbers stand in an array by their value, and what was made one after
-the other is close by. So addresses are drawn at random; objects come after all other records, in a random order (a
-window takes chunks from anywhere in the file, and its objects are shuffled), and so do the elements of each. References
+the other is close by. So addresses are drawn at random, and so are the numbers of texts, frames and stacks, of which
+only the texts that stay are written. Objects come after all other records, in a random order (a window takes chunks
+from anywhere in the file, and its objects are shuffled), and so do the elements of each. References
 to an object that the runtime shares lead to one of its type without a name, and so do those to a string that is the key
 of an attribute, but for the key. With ``keeps_shared`` all of this stays as it is.
 """
@@ -18,14 +19,16 @@ from libc.string cimport memcpy
 
 from memlens.kernels.base.addresses cimport (
     AddressMap, address_map_build, address_map_free, address_map_init, address_ordinal, address_rank,
+    address_set_add, address_set_begin, address_set_end,
 )
+from memlens.kernels.base.counts cimport CountRow, counts_find
 from memlens.kernels.base.random cimport draw_numbers, shuffle32, shuffle64, shuffle_items
 from memlens.kernels.base.vectors cimport (
     Vector, vector_free, vector_init, vector_push, vector_push_u32, vector_reserve,
 )
 from memlens.kernels.readers.numbers cimport le32_at, le64_at
 from memlens.packs.python.kernels.survey cimport (
-    S_WRITE, W_BYTES, W_MODULE, W_STR, W_UNKNOWN, Chunk, Shared, Survey,
+    IS_AMBIGUOUS, IS_BORROWED, S_WRITE, W_BYTES, W_MODULE, W_STR, W_UNKNOWN, Chunk, Named, Shared, Survey, place_key,
 )
 
 cdef enum:
@@ -56,7 +59,12 @@ cdef class Dump(Survey):
     cdef bint has_attributes        # whether the object that is being written is a dictionary of attributes
     cdef AddressMap by_shared
     cdef Vector replaced_texts, replaced_ends, replaced_bytes
-    cdef size_t next_replaced
+    cdef AddressMap by_text             # texts that stay
+    cdef Vector new_texts               # their numbers, by their ranks
+    cdef Vector text_order              # which of the texts that stay comes next
+    cdef Vector new_frames, new_stacks  # by the old ones
+    cdef Vector ahead                   # where the records are that come first, in their new order
+    cdef size_t next_ahead
 
     def __init__(
         self, const uint8_t[::1] data, size_t start, bint keeps_numbers, bint keeps_time=False, bint keeps_shared=False,
@@ -71,10 +79,22 @@ cdef class Dump(Survey):
         self.own(&self.replaced_texts, 4)
         self.own(&self.replaced_ends, 8)
         self.own(&self.replaced_bytes, 1)
+        self.own(&self.new_texts, 4)
+        self.own(&self.text_order, 4)
+        self.own(&self.new_frames, 4)
+        self.own(&self.new_stacks, 4)
+        self.own(&self.ahead, 8)
         address_map_init(&self.by_shared)
+        address_map_init(&self.by_text)
 
     def __dealloc__(self):
         address_map_free(&self.by_shared)
+        address_map_free(&self.by_text)
+
+    @property
+    def texts_written(self):
+        """How many texts are written; known when the file has been looked through."""
+        return self.texts if self.keeps_shared else self.named.count
 
     def replace(self, texts):
         """Write other bytes for some texts that stay, by their numbers."""
@@ -100,12 +120,57 @@ cdef class Dump(Survey):
             return -1
         draw_numbers(&self.random, <uint32_t *> self.numbers.data, self.known.count)
         self.numbers.count = self.known.count
-        if self.choose_shared() < 0:
+        if self.choose_shared() < 0 or self.order_texts() < 0:
             return -1
+        if self.order_records(&self.frame_places, &self.new_frames) < 0:
+            return -1
+        if self.order_records(&self.stack_places, &self.new_stacks) < 0:
+            return -1
+        shuffle64(&self.random, <uint64_t *> self.type_places.data, self.type_places.count)
+        for each in range(self.type_places.count):
+            if vector_push(&self.ahead, <uint64_t *> self.type_places.data + each) < 0:
+                return -1
         for each in range(self.chunks.count):
             if vector_push_u32(&self.chunk_order, <uint32_t> each) < 0:
                 return -1
         shuffle32(&self.random, <uint32_t *> self.chunk_order.data, self.chunk_order.count)
+        return 0
+
+    cdef int order_texts(self) noexcept nogil:
+        """Draw numbers for the texts that stay. -1 if out of memory."""
+        cdef Named *rows = <Named *> self.named.data
+        cdef size_t each, count = self.named.count
+        cdef uint32_t *numbers
+        cdef uint64_t used = 1
+        while used <= self.flags.count:
+            used = 2 * used
+        if vector_reserve(&self.new_texts, count + 1) < 0 or vector_reserve(&self.text_order, count + 1) < 0 or (
+                vector_reserve(&self.ahead, count + 1) < 0 or address_set_begin(&self.by_text, used - 1, used) < 0):
+            return -1
+        for each in range(count):
+            if address_set_add(&self.by_text, rows[each].text) < 0:
+                return -1
+        address_set_end(&self.by_text)
+        numbers = <uint32_t *> self.new_texts.data
+        draw_numbers(&self.random, numbers, count)
+        self.new_texts.count = self.text_order.count = self.ahead.count = count
+        for each in range(count):
+            used = numbers[address_rank(&self.by_text, rows[each].text)]
+            (<uint32_t *> self.text_order.data)[used] = <uint32_t> each
+            (<uint64_t *> self.ahead.data)[used] = rows[each].at
+        return 0
+
+    cdef int order_records(self, Vector *places, Vector *numbers) noexcept nogil:
+        """Draw numbers for records, and put them after those that come first. -1 if out of memory."""
+        cdef size_t each, place, count = places.count, before = self.ahead.count
+        if vector_reserve(numbers, count + 1) < 0 or vector_reserve(&self.ahead, before + count + 1) < 0:
+            return -1
+        draw_numbers(&self.random, <uint32_t *> numbers.data, count)
+        numbers.count = count
+        self.ahead.count += count
+        for each in range(count):
+            place = before + (<uint32_t *> numbers.data)[each]
+            (<uint64_t *> self.ahead.data)[place] = (<uint64_t *> places.data)[each]
         return 0
 
     cdef int choose_shared(self) noexcept nogil:
@@ -190,13 +255,28 @@ cdef class Dump(Survey):
         return done
 
     cdef int write_records(self, uint8_t *out, size_t room, size_t *done) noexcept nogil:
-        """Write all but objects, then these. -1 if out of memory."""
-        cdef size_t bytes
+        """Write texts, frames, stacks and types, then all others but objects, then these. -1 if out of memory."""
+        cdef size_t bytes, following = self.position
+        while self.next_ahead < self.ahead.count:
+            self.position = (<uint64_t *> self.ahead.data)[self.next_ahead]
+            bytes = self.record_bytes(self.position)
+            if bytes == 0:
+                # the file has changed since it was looked through
+                self.position = following
+                return 0
+            if self.next_ahead < self.text_order.count:
+                self.text = (<Named *> self.named.data)[(<uint32_t *> self.text_order.data)[self.next_ahead]].text
+            if not self.write_next(out, room, done, bytes):
+                self.position = following
+                return 0
+            self.next_ahead += 1
+            self.position = following
         while not self.is_at_objects:
             bytes = self.record_bytes(self.position)
             if bytes == 0:
                 self.is_at_objects = True
-            elif is_of_object(self.data[self.position]) and not self.keeps_shared:
+            elif not self.keeps_shared and (
+                    is_of_object(self.data[self.position]) or is_ahead(self.data[self.position])):
                 self.position += bytes
             elif not self.write_next(out, room, done, bytes):
                 return 0
@@ -225,8 +305,12 @@ cdef class Dump(Survey):
     cdef bint write_next(self, uint8_t *out, size_t room, size_t *done, size_t bytes) noexcept nogil:
         """Write the record at the position, which has so many bytes; False if there is too little room."""
         cdef const uint8_t *record = self.data + self.position
-        cdef size_t most
-        most = bytes + self.longer() if record[0] == c"S" else bytes
+        cdef size_t most = bytes
+        cdef int64_t replaced
+        if record[0] == c"S":
+            # the others have their numbers from the order in which they are written
+            replaced = self.replaced(self.text + 1 if self.keeps_shared else self.text)
+            most += self.replacement(replaced, NULL) if replaced >= 0 else 0
         if room - done[0] < most:
             self.needed = 0 if done[0] else most
             return False
@@ -234,21 +318,25 @@ cdef class Dump(Survey):
         done[0] += self.write_record(record, bytes, out + done[0])
         return True
 
-    cdef size_t longer(self) noexcept nogil:
-        """Return the most bytes that the next text has more than in the file."""
-        return self.replacement(NULL) if self.is_replaced(self.text + 1) else 0
+    cdef int64_t replaced(self, uint32_t text) noexcept nogil:
+        """Return the number of what is written instead of a text, -1 if it is the text."""
+        cdef uint32_t *texts = <uint32_t *> self.replaced_texts.data
+        cdef size_t low = 0, high = self.replaced_texts.count, middle
+        while low < high:
+            middle = (low + high) // 2
+            if texts[middle] < text:
+                low = middle + 1
+            else:
+                high = middle
+        return <int64_t> low if low < self.replaced_texts.count and texts[low] == text else -1
 
-    cdef bint is_replaced(self, uint32_t text) noexcept nogil:
-        return self.next_replaced < self.replaced_texts.count and (
-            (<uint32_t *> self.replaced_texts.data)[self.next_replaced] == text)
-
-    cdef size_t replacement(self, const uint8_t **bytes) noexcept nogil:
-        """Return the length of the text that is written instead of the next, and where it is."""
+    cdef size_t replacement(self, size_t number, const uint8_t **bytes) noexcept nogil:
+        """Return the length of a text that is written instead of another, and where it is."""
         cdef uint64_t *ends = <uint64_t *> self.replaced_ends.data
-        cdef uint64_t start = ends[self.next_replaced - 1] if self.next_replaced else 0
+        cdef uint64_t start = ends[number - 1] if number else 0
         if bytes != NULL:
             bytes[0] = self.replaced_bytes.data + start
-        return ends[self.next_replaced] - start
+        return ends[number] - start
 
     cdef size_t write_record(self, const uint8_t *record, size_t bytes, uint8_t *out) noexcept nogil:
         """Write a record, and return its bytes, which aren't more than it had, but for a text."""
@@ -259,11 +347,12 @@ cdef class Dump(Survey):
             return self.write_text(record, out)
         if tag == c"O":
             self.has_attributes = address_rank(&self.by_dictionary, le64_at(record + 1)) >= 0
+            self.last_type = le64_at(record + 9)
             self.put_address(out + 1, record + 1)
             self.put_address(out + 9, record + 9)
             memcpy(out + 17, record + 17, 8)
             self.put_own_text(out + 25, record)
-            put32(out + 29, le32_at(record + 29) if le32_at(record + 29) <= self.stacks else 0)
+            put32(out + 29, self.new_stack(le32_at(record + 29)))
             self.put_frame(out + 33, record + 33)
         elif tag == c"T":
             self.put_address(out + 1, record + 1)
@@ -306,22 +395,33 @@ cdef class Dump(Survey):
             if tag == c"n":
                 out += 5 + 8 * <size_t> count
                 record += 5 + 8 * <size_t> count
-                for each in range(count):
-                    self.put_text(out + 4 * <size_t> each, record + 4 * <size_t> each)
+                self.put_names(out, record, count)
             elif tag != c"K" and not self.keeps_shared:
                 shuffle_items(&self.random, out + 5, count // 2 if tag == c"d" else count, 16 if tag == c"d" else 8)
         return bytes
 
+    cdef void put_names(self, uint8_t *out, const uint8_t *names, uint32_t count) noexcept nogil:
+        """Write the names of attributes, of which those that are called like an earlier one get their own."""
+        cdef CountRow *row = counts_find(&self.places, place_key(self.last_type, count, count))
+        cdef bint has_borrowed = row != NULL and row.second & IS_BORROWED
+        cdef uint32_t each, text
+        for each in range(count):
+            text = le32_at(names + 4 * <size_t> each)
+            row = counts_find(&self.places, place_key(self.last_type, count, each)) if has_borrowed else NULL
+            if row != NULL and row.second & IS_BORROWED:
+                text = 0 if row.second & IS_AMBIGUOUS else row.first
+            put32(out + 4 * <size_t> each, self.new_text(text))
+
     cdef size_t write_text(self, const uint8_t *record, uint8_t *out) noexcept nogil:
-        """Write a text; since texts have numbers, an empty one takes the place of one that goes."""
+        """Write a text. Where texts keep their numbers, an empty one takes the place of one that goes."""
         cdef const uint8_t *text = record + 5
         cdef size_t count
-        self.text += 1
+        cdef int64_t replaced
+        self.text += self.keeps_shared
         count = le32_at(record + 1) if self.is_written(self.text) else 0
-        if self.is_replaced(self.text):
-            if count:
-                count = self.replacement(&text)
-            self.next_replaced += 1
+        replaced = self.replaced(self.text)
+        if replaced >= 0 and count:
+            count = self.replacement(replaced, &text)
         put32(out + 1, <uint32_t> count)
         memcpy(out + 5, text, count)
         return 5 + count
@@ -354,8 +454,24 @@ cdef class Dump(Survey):
         put64(out, (<uint64_t> (number & ~IS_SHARED) + 1) << ADDRESS_BITS)
 
     cdef inline void put_text(self, uint8_t *out, const uint8_t *at) noexcept nogil:
-        cdef uint32_t text = le32_at(at)
-        put32(out, text if self.is_written(text) else 0)
+        put32(out, self.new_text(le32_at(at)))
+
+    cdef inline uint32_t new_text(self, uint32_t text) noexcept nogil:
+        """Return the number by which a text is written, 0 if it isn't."""
+        cdef int64_t rank
+        if not self.is_written(text):
+            return 0
+        if self.keeps_shared:
+            return text
+        rank = address_rank(&self.by_text, text)
+        return 0 if rank < 0 else (<uint32_t *> self.new_texts.data)[rank] + 1
+
+    cdef inline uint32_t new_stack(self, uint32_t stack) noexcept nogil:
+        if stack == 0 or stack > self.stacks:
+            return 0
+        if self.keeps_shared:
+            return stack
+        return (<uint32_t *> self.new_stacks.data)[stack - 1] + 1 if stack <= self.new_stacks.count else 0
 
     cdef inline void put_own_text(self, uint8_t *out, const uint8_t *record) noexcept nogil:
         """Write the text of an object: that of a string only if it is the key of an attribute."""
@@ -363,15 +479,24 @@ cdef class Dump(Survey):
         if not self.is_written(text) or word == W_BYTES or (
                 word == W_STR and address_rank(&self.keys, le64_at(record + 1)) < 0):
             text = 0
-        put32(out, text)
+        put32(out, self.new_text(text))
 
     cdef inline void put_frame(self, uint8_t *out, const uint8_t *at) noexcept nogil:
         cdef uint32_t frame = le32_at(at)
-        put32(out, frame if frame < self.frames else NO_FRAME)
+        if frame >= self.frames:
+            frame = NO_FRAME
+        elif not self.keeps_shared:
+            frame = (<uint32_t *> self.new_frames.data)[frame] if frame < self.new_frames.count else NO_FRAME
+        put32(out, frame)
 
 
 cdef inline bint is_of_object(uint8_t tag) noexcept nogil:
-    return tag == c"O" or tag == c"r" or tag == c"e" or tag == c"i" or tag == c"d" or tag == c"n"
+    return tag == c"O" or tag == c"r" or tag == c"e" or tag == c"i" or tag == c"d" or (
+        tag == c"n" or tag == c"L")
+
+
+cdef inline bint is_ahead(uint8_t tag) noexcept nogil:
+    return tag == c"S" or tag == c"F" or tag == c"K" or tag == c"T"
 
 
 cdef inline void put32(uint8_t *out, uint32_t number) noexcept nogil:

@@ -3,9 +3,10 @@
 from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t
 
 from memlens.kernels.base.addresses cimport AddressMap
+from memlens.kernels.base.counts cimport Counts
 from memlens.kernels.base.vectors cimport Vector
 from memlens.kernels.readers.scan cimport Scan
-from memlens.packs.python.kernels.attributes cimport Attributes
+from memlens.packs.python.kernels.attributes cimport Attributes, attributes_key
 
 cdef enum:
     E_OK
@@ -30,6 +31,9 @@ cdef enum:
     IS_SMALL = 0x400        # of no more than one character, or a number that the runtime has one object for
     IS_THREAD = 0x800       # a thread's name
     IS_DETAIL = 0x1000      # of a root, with a thread's name in parentheses at its end
+    IS_CODES = 0x2000       # the program's code has it as a name
+    IS_KNOWN = 0x4000       # an identifier that the code or the standard library has as well
+    IS_GLOBAL = 0x8000      # a detail that names a variable of a module
     IS_STAYING = IS_NAME | IS_THREAD | IS_DETAIL
 
 cdef enum:
@@ -64,6 +68,7 @@ cdef enum:
     W_TRACEBACK
     W_FRAME
     W_OWN_DICT              # no types
+    W_MODULE_CODE
     W_BASE
     W_ENUM
     W_ENUM_TYPE             # classes whose instances are classes of enums
@@ -86,6 +91,11 @@ cdef struct Named:
     uint64_t at
     uint32_t text
 
+cdef enum:
+    # flags of a place of attributes: one that is named like an earlier one, or by several names
+    IS_BORROWED = 1
+    IS_AMBIGUOUS = 2
+
 cdef struct Chunk:
     # records of objects that follow one another, and others between them
     uint64_t start, end
@@ -98,11 +108,17 @@ cdef class Survey(Scan):
     cdef readonly uint64_t objects
     cdef bint keeps_numbers, keeps_time, keeps_shared
     cdef uint32_t text          # the number of the last text
+    cdef bint has_code          # whether the dump says which names its code has
+    cdef uint64_t hash_seed
+    cdef Counts words           # hashes of names that the code or the standard library has
+    cdef Counts places          # of attributes in the records of a type's objects: the name, and flags
     cdef size_t start
     cdef uint64_t frames, stacks, bits
     cdef uint32_t last_word     # what the type of the last object is called
     cdef uint64_t last_type, last_object
     cdef Vector flags, types, dictionaries, dictionary_types, enum_classes, shared, chunks, named
+    cdef Vector is_of_module            # whether a frame is of a module's own code
+    cdef Vector frame_places, stack_places, type_places
     cdef AddressMap known       # all objects
     cdef AddressMap by_dictionary, by_enum
     cdef AddressMap keys, named_keys
@@ -111,6 +127,11 @@ cdef class Survey(Scan):
 
     cdef int add_text(self, const uint8_t *text, size_t length) noexcept nogil
     cdef int note_names(self, const uint8_t *record) noexcept nogil
+    cdef int look_at_text(self, const uint8_t *text, size_t length) noexcept nogil
+    cdef int note_places(self, const uint8_t *names, uint32_t count) noexcept nogil
+    cdef bint is_global(self, uint32_t frame) noexcept nogil
+    cdef bint is_named_key(self, uint64_t address, uint32_t text) noexcept nogil
+    cdef bint is_attribute(self, uint64_t form, uint64_t attribute, bint is_known) noexcept nogil
     cdef int note_type(self, const uint8_t *record) noexcept nogil
     cdef int note_members(self, const uint8_t *record) noexcept nogil
     cdef int note_attributes(self, const uint8_t *record) noexcept nogil
@@ -138,9 +159,17 @@ cdef class Survey(Scan):
         if text < self.flags.count:
             (<uint16_t *> self.flags.data)[text] |= flags
 
+    cdef inline void name_of_code(self, uint32_t text) noexcept nogil:
+        self.mark(text, IS_NAME | IS_CODES)
+
     cdef inline void name(self, uint32_t text) noexcept nogil:
         self.mark(text, IS_NAME)
 
     cdef inline bint is_note(self, uint32_t text) noexcept nogil:
         """Return whether a text is the key of a note that stays."""
         return (0 if self.keeps_time else NOTES_OF_TIME) < self.word(text) <= NOTES
+
+
+cdef inline uint64_t place_key(uint64_t type, uint32_t count, uint32_t place) noexcept nogil:
+    """Return a number for a place among so many attributes of a type's object."""
+    return attributes_key(type, (<uint64_t> count << 32) | place)

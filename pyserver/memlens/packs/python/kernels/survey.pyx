@@ -1,8 +1,13 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
 """Finds out what names something in one of Memlens' own heap dumps of Python, and which objects the runtime shares.
 
-The attributes of classes and modules have names, if these are identifiers. Those of instances do as well, unless data
-names them (see ``attributes.pxd``).
+An attribute has a name if the program's code or the standard library has that name as well, and the objects of its type
+don't seem to be dictionaries (see ``attributes.pxd``). Older dumps don't say which names the code has: there are those
+of functions, types and variables, and attributes that at least half of a type's objects have, if these are three or
+more.
+
+Older dumps call an attribute like an earlier one with the same object, which tells that two values are equal. The name
+is that of the same place in other objects of the type.
 
 The runtime has one object for each number from -5 to 256, for each text and bytes of no more than one character, for
 True and False; classes of enums have one for each constant.
@@ -17,25 +22,28 @@ from memlens.kernels.base.addresses cimport (
     address_map_build, address_map_free, address_map_init, address_ordinal, address_rank, address_set_add,
     address_set_begin, address_set_end,
 )
+from memlens.kernels.base.counts cimport CountRow, counts_find, counts_free, counts_init, counts_row
 from memlens.kernels.base.vectors cimport vector_push
 from memlens.kernels.readers.numbers cimport le32_at, le64_at
 from memlens.packs.python.kernels.attributes cimport (
-    attributes_end, attributes_free, attributes_init, attributes_note, attributes_seed, is_of_code,
+    attributes_end, attributes_free, attributes_init, attributes_note, attributes_seed, is_common, is_of_code,
 )
-from memlens.packs.python.kernels.names cimport is_identifier, is_special
+from memlens.packs.python.kernels.names cimport hash_of, is_identifier, is_special
 
 OK, MORE, NO_MEMORY = range(3)
 
 WRITE = S_WRITE
 
-ANY, THREAD, DETAIL = IS_NAME, IS_THREAD, IS_DETAIL
-"""Texts that stay: all, names of threads, and details of roots that end in one in parentheses."""
+ANY, THREAD, DETAIL, GLOBAL = IS_NAME, IS_THREAD, IS_DETAIL, IS_GLOBAL
+"""Texts that stay: all, names of threads, details of roots that end in one in parentheses, and those of them that name
+a variable of a module."""
 
 cdef enum:
     MOST_TEXT = 1 << 20
     MOST_TYPES = 256        # of the runtime, each of which is there once
     MOST_NAME = 0xFFFF
     MOST_WORD = 26          # bytes of the longest word
+    MOST_PLACES = 256       # attributes of an object whose names are compared
     MOST_SHARED = 256       # the largest number that the runtime has one object for
     CHUNK_BYTES = 1 << 14
 
@@ -45,7 +53,7 @@ cdef const char **WORDS_KNOWN = [
     "unread_example", "removed", "module", "builtins", "thread", "local", "exception", "unknown", "str", "bytes",
     "int", "float", "complex", "bool", "code", "function", "type", "generator", "coroutine", "dict", "method",
     "builtin_function_or_method", "cell", "property", "staticmethod", "classmethod", "slice", "traceback", "frame",
-    "__dict__", "__base__", "enum", "EnumType", "EnumMeta", "ChoicesType", "ChoicesMeta",
+    "__dict__", "<module>", "__base__", "enum", "EnumType", "EnumMeta", "ChoicesType", "ChoicesMeta",
 ]
 
 
@@ -104,6 +112,14 @@ cdef class Survey:
         self.own(&self.shared, sizeof(Shared))
         self.own(&self.chunks, sizeof(Chunk))
         self.own(&self.named, sizeof(Named))
+        self.own(&self.is_of_module, 1)
+        self.own(&self.frame_places, 8)
+        self.own(&self.stack_places, 8)
+        self.own(&self.type_places, 8)
+        self.hash_seed = int.from_bytes(os.urandom(8), "little") | 1
+        counts_init(&self.words)
+        counts_init(&self.places)
+        self.words.seed = self.places.seed = self.hash_seed
         address_map_init(&self.known)
         address_map_init(&self.by_dictionary)
         address_map_init(&self.by_enum)
@@ -120,6 +136,15 @@ cdef class Survey:
         address_map_free(&self.keys)
         address_map_free(&self.named_keys)
         attributes_free(&self.attributes)
+        counts_free(&self.words)
+        counts_free(&self.places)
+
+    def know(self, words):
+        """Say which names the standard library has. Called before :meth:`run`."""
+        cdef bytes word
+        for word in words:
+            if counts_row(&self.words, hash_of(word, len(word), self.hash_seed)) == NULL:
+                raise MemoryError
 
     @property
     def texts(self):
@@ -141,6 +166,10 @@ cdef class Survey:
                 text = bytes(self.bytes[start:start + le32_at(self.data + rows[each].at + 1)])
                 found.append((rows[each].text, text, self.flags_of(rows[each].text) & IS_NAME != 0))
         return found
+
+    def is_known(self, uint32_t text):
+        """Return whether the code or the standard library has the name that a text is or begins with."""
+        return self.flags_of(text) & IS_KNOWN != 0
 
     cdef int add_text(self, const uint8_t *text, size_t length) noexcept nogil:
         cdef uint16_t flags = 0
@@ -237,6 +266,9 @@ cdef class Survey:
             return self.note_names(record)
         if self.stage == S_TEXTS:
             return self.note_object(record) if tag == c"O" else 0
+        if tag == c"S":
+            self.text += 1
+            return self.look_at_text(record + 5, le32_at(record + 1))
         if tag == c"O":
             self.last_object, self.last_type = le64_at(record + 1), le64_at(record + 9)
             self.last_word = self.word_of(self.last_type)
@@ -246,6 +278,30 @@ cdef class Survey:
             return self.note_keys(record)
         elif tag == c"n":
             return self.note_attributes(record)
+        return 0
+
+    cdef int look_at_text(self, const uint8_t *text, size_t length) noexcept nogil:
+        """Note the names that the code has, or mark the texts that are one. -1 if out of memory."""
+        cdef uint16_t flags = self.flags_of(self.text)
+        cdef size_t each, first = 0
+        cdef uint64_t hash
+        if flags & (IS_CODES | IS_GLOBAL) == 0 and (self.stage == S_KEYS or flags & IS_NO_IDENTIFIER):
+            return 0
+        # of a qualified name the last part; variables have the name of their thread in parentheses
+        for each in range(length if flags & (IS_CODES | IS_GLOBAL) else 0):
+            if text[each] == 0x2E:
+                first = each + 1
+            elif text[each] == 0x20:
+                length = each
+                break
+        if not is_identifier(text + first, length - first):
+            return 0
+        hash = hash_of(text + first, length - first, self.hash_seed)
+        if self.stage == S_CHOSEN:
+            if counts_find(&self.words, hash) != NULL:
+                self.mark(self.text, IS_KNOWN)
+        elif flags & IS_CODES and counts_row(&self.words, hash) == NULL:
+            return -1
         return 0
 
     cdef int end_stage(self, uint64_t seed) noexcept nogil:
@@ -268,6 +324,7 @@ cdef class Survey:
             status |= self.note_named()
             status |= self.prepare()
         self.stage += 1
+        self.text = 0
         self.position = self.start
         return E_NO_MEMORY if status < 0 else E_OK
 
@@ -305,32 +362,80 @@ cdef class Survey:
                 if address_set_add(&self.keys, address) < 0 or (
                         form and attributes_note(&self.attributes, form, address) < 0):
                     return -1
-            elif form == 0 or is_of_code(&self.attributes, form, address):
+            elif (form == 0 and self.has_code) or (form and self.is_attribute(form, address, self.has_code)):
+                # whether the code has the name is known with the text
                 if address_set_add(&self.named_keys, address) < 0:
                     return -1
         return attributes_end(&self.attributes, form, count // 2) if self.stage == S_KEYS and form else 0
+
+    cdef bint is_attribute(self, uint64_t form, uint64_t attribute, bint is_known) noexcept nogil:
+        """Return whether an attribute of a type's objects stays, whose name the code has or hasn't."""
+        if self.has_code:
+            return is_known and is_of_code(&self.attributes, form, attribute)
+        return is_known or is_common(&self.attributes, form, attribute)
 
     cdef int note_attributes(self, const uint8_t *record) noexcept nogil:
         """Count the named attributes of an instance, or choose those that are names."""
         cdef uint32_t each, text, found = 0, count = le32_at(record + 1)
         cdef const uint8_t *names = record + 5 + 8 * <size_t> count
-        if self.last_word and not W_ENUM_TYPE <= self.last_word <= W_CHOICES_META:
-            return 0
+        cdef bint is_class = self.last_word == W_TYPE or self.last_word == W_MODULE or self.last_word == W_DICT
+        if self.last_word and not is_class and not W_ENUM_TYPE <= self.last_word <= W_CHOICES_META:
+            return self.note_places(names, count) if self.last_word == W_SLICE and self.stage == S_KEYS else 0
+        for each in range(count):
+            # which all classes have
+            is_class = is_class or self.word(le32_at(names + 4 * <size_t> each)) == W_BASE
+        if self.stage == S_KEYS and not is_class and self.note_places(names, count) < 0:
+            return -1
         for each in range(count):
             text = le32_at(names + 4 * <size_t> each)
             if text == 0 or self.flags_of(text) & (IS_NO_IDENTIFIER | IS_SPECIAL):
                 continue
+            if is_class:
+                if self.flags_of(text) & IS_KNOWN:
+                    self.name(text)
+                continue
             found += 1
             if self.stage == S_CHOSEN:
-                if is_of_code(&self.attributes, self.last_type, text):
+                if self.is_attribute(self.last_type, text, self.flags_of(text) & IS_KNOWN != 0):
                     self.name(text)
             elif attributes_note(&self.attributes, self.last_type, text) < 0:
                 return -1
         return attributes_end(&self.attributes, self.last_type, found) if self.stage == S_KEYS and found else 0
 
+    cdef int note_places(self, const uint8_t *names, uint32_t count) noexcept nogil:
+        """Note how the attributes of an object are called, by their places. -1 if out of memory."""
+        cdef uint32_t each, earlier, text
+        cdef bint is_borrowed
+        cdef CountRow *row
+        for each in range(min(count, MOST_PLACES)):
+            text = le32_at(names + 4 * each)
+            if text == 0:
+                continue
+            is_borrowed = False
+            for earlier in range(each):
+                if le32_at(names + 4 * earlier) == text:
+                    is_borrowed = True
+                    break
+            row = counts_row(&self.places, place_key(self.last_type, count, each))
+            if row == NULL:
+                return -1
+            if is_borrowed:
+                row.second |= IS_BORROWED
+                row = counts_row(&self.places, place_key(self.last_type, count, count))
+                if row == NULL:
+                    return -1
+                # any place of the record
+                row.second |= IS_BORROWED
+            elif row.first == 0:
+                row.first = text
+            elif row.first != text:
+                row.second |= IS_AMBIGUOUS
+        return 0
+
     cdef int note_names(self, const uint8_t *record) noexcept nogil:
         cdef uint8_t tag = record[0]
         cdef uint32_t word, text
+        cdef uint8_t is_module
         if tag == c"S":
             return self.add_text(record + 5, le32_at(record + 1))
         if tag == c"O":
@@ -340,7 +445,7 @@ cdef class Survey:
             self.last_word = word = self.word_of(self.last_type)
             text = le32_at(record + 25)
             if W_CODE <= word <= W_COROUTINE or word == W_MODULE:
-                self.name(text)
+                self.name_of_code(text)
             elif W_INT <= word <= W_COMPLEX and self.keeps_numbers:
                 self.name(text)
             elif W_ENUM_TYPE <= word <= W_CHOICES_META:
@@ -349,15 +454,20 @@ cdef class Survey:
         elif tag == c"T":
             return self.note_type(record)
         elif tag == c"F" or (tag == c"N" and self.is_note(le32_at(record + 1))):
-            self.frames += tag == c"F"
+            if tag == c"F":
+                self.frames += 1
+                is_module = self.word(le32_at(record + 5)) == W_MODULE_CODE
+                if vector_push(&self.is_of_module, &is_module) < 0:
+                    return -1
             self.name(le32_at(record + 1))
-            self.name(le32_at(record + 5))
+            self.mark(le32_at(record + 5), IS_NAME | IS_CODES if tag == c"F" else IS_NAME)
         elif tag == c"K":
             self.stacks += 1
         elif tag == c"A":
             self.mark(le32_at(record + 9), IS_THREAD)
         elif tag == c"L":
-            self.name(le32_at(record + 9))
+            self.has_code = self.has_code or le64_at(record + 1) == 0
+            self.name_of_code(le32_at(record + 9))
         elif tag == c"G":
             word = self.word(le32_at(record + 9))
             if W_MODULE <= word <= W_UNKNOWN:
@@ -366,6 +476,10 @@ cdef class Survey:
                     text = IS_THREAD
                 else:
                     text = IS_DETAIL if word == W_LOCAL or word == W_EXCEPTION else IS_NAME
+                    if word == W_LOCAL and self.is_global(le32_at(record + 17)):
+                        text |= IS_GLOBAL
+                    elif word != W_EXCEPTION:
+                        text |= IS_CODES
                 self.mark(le32_at(record + 13), <uint16_t> text)
         elif tag == c"n":
             return self.note_members(record)
@@ -374,7 +488,7 @@ cdef class Survey:
     cdef int note_type(self, const uint8_t *record) noexcept nogil:
         cdef uint32_t word = self.word(le32_at(record + 9)), owner = self.word(le32_at(record + 13))
         cdef Kind kind
-        self.name(le32_at(record + 9))
+        self.name_of_code(le32_at(record + 9))
         self.name(le32_at(record + 13))
         if owner == W_BUILTINS and (word == W_MODULE or W_STR <= word <= W_FRAME) or (
                 W_ENUM_TYPE <= word <= W_CHOICES_META):
@@ -383,11 +497,12 @@ cdef class Survey:
         return 0
 
     cdef int note_members(self, const uint8_t *record) noexcept nogil:
-        """Note the names that the runtime, classes and modules have, and dictionaries of attributes."""
+        """Note the names that the runtime has, and dictionaries of attributes."""
         cdef uint32_t each, text, count = le32_at(record + 1)
         cdef const uint8_t *names = record + 5 + 8 * <size_t> count
         cdef bint is_class = self.last_word == W_TYPE or self.last_word == W_MODULE
-        cdef bint is_known = self.last_word and not W_ENUM_TYPE <= self.last_word <= W_CHOICES_META
+        cdef bint is_known = self.last_word and not is_class and self.last_word != W_DICT and (
+            not W_ENUM_TYPE <= self.last_word <= W_CHOICES_META)
         cdef uint64_t address, form
         cdef int status = 0
         for each in range(count):
@@ -397,7 +512,7 @@ cdef class Survey:
             text = le32_at(names + 4 * <size_t> each)
             if self.flags_of(text) & IS_NO_IDENTIFIER:
                 continue
-            if is_known or is_class or self.flags_of(text) & IS_SPECIAL:
+            if is_known or self.flags_of(text) & IS_SPECIAL:
                 self.name(text)
             if self.word(text) == W_OWN_DICT:
                 address = le64_at(record + 5 + 8 * <size_t> each)
@@ -413,7 +528,7 @@ cdef class Survey:
         cdef bint is_key = word == W_STR and address_rank(&self.keys, address) >= 0
         cdef Shared row
         if is_key:
-            if not self.flags_of(text) & IS_NO_IDENTIFIER and address_rank(&self.named_keys, address) >= 0:
+            if not self.flags_of(text) & IS_NO_IDENTIFIER and self.is_named_key(address, text):
                 self.name(text)
         elif word == W_STR and not self.nameless:
             self.nameless = address
@@ -426,9 +541,20 @@ cdef class Survey:
             return vector_push(&self.shared, &row)
         return 0
 
+    cdef bint is_global(self, uint32_t frame) noexcept nogil:
+        return frame < self.is_of_module.count and (<uint8_t *> self.is_of_module.data)[frame]
+
+    cdef bint is_named_key(self, uint64_t address, uint32_t text) noexcept nogil:
+        cdef bint is_chosen = address_rank(&self.named_keys, address) >= 0
+        if self.has_code:
+            return is_chosen and self.flags_of(text) & IS_KNOWN
+        return is_chosen or self.flags_of(text) & IS_KNOWN
+
     cdef int note_named(self) noexcept nogil:
-        """Note where each text is that stays."""
+        """Note where each text is that stays, and where the records of frames, stacks and types are."""
         cdef size_t at = self.start, bytes
+        cdef uint64_t place
+        cdef uint8_t tag
         cdef Named row
         row.text = 0
         while at < self.end:
@@ -436,10 +562,15 @@ cdef class Survey:
             if bytes == 0:
                 # the file has changed since it was looked through
                 break
-            if self.data[at] == c"S":
+            tag, place = self.data[at], at
+            if tag == c"S":
                 row.text += 1
                 row.at = at
                 if self.is_written(row.text) and vector_push(&self.named, &row) < 0:
                     return -1
+            elif (tag == c"F" and vector_push(&self.frame_places, &place) < 0) or (
+                    tag == c"K" and vector_push(&self.stack_places, &place) < 0) or (
+                    tag == c"T" and vector_push(&self.type_places, &place) < 0):
+                return -1
             at += bytes
         return 0
