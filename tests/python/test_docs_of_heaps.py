@@ -49,7 +49,7 @@ def test_commands_print_what_the_docs_show(
     asked = 0
     for block in re.findall(r"^```(?:js|ruby|python)?\n(.*?)^```", text, re.MULTILINE | re.DOTALL):
         for command, shown in re.findall(
-            r"^\$ memlens (?!dump )(.*)\n((?:(?!\$ ).*\n)*)", block, re.MULTILINE
+            r"^\$ memlens (?!dump |record )(.*)\n((?:(?!\$ ).*\n)*)", block, re.MULTILINE
         ):
             capsys.readouterr()
             assert main([*shlex.split(command), "--cache-dir", str(tmp_path / "cache")]) == 0
