@@ -287,6 +287,7 @@ LOOKING = {
     "packs/pytorch/machinery.py": "files of Memlens",
     "packs/dotnet/dumping.py": "the dump that it writes",
     "packs/jvm/dumping.py": "the dump that it has written",
+    "packs/jvm/flight/recording.py": "the folder that it is written in",
     "packs/others.py": "installed packages",
     "packs/pytorch/export.py": "a temporary folder",
     "packs/pytorch/snapviewer.py": "a temporary folder",

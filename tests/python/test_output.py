@@ -562,6 +562,7 @@ INTERNAL = {
     "fleet/work.py": "a temporary folder",
     "packs/python/memray.py": "a temporary folder",
     "packs/pytorch/snapviewer.py": "a temporary folder",
+    "packs/v8/redaction.py": "a temporary file without a name",
     "packs/dotnet/dumping.py": "the private folder of a dump",
     "regular_files.py": "a file that is only read",
     "server/contract.py": "the build",

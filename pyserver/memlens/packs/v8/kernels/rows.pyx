@@ -158,7 +158,7 @@ cdef class Rows(ArrayReader):
     cdef readonly uint64_t most_elements
     cdef const uint32_t[::1] places     # of objects in the copy
     cdef const uint64_t[::1] new_ids
-    cdef const uint8_t[::1] hidden      # texts by which no string is told from another
+    cdef const uint8_t[::1] hidden      # texts by which no string differs from another
     cdef Vector own_edges, piece        # of one object, in the order in which they are written; what is written next
     cdef size_t next_edge
     cdef uint32_t piece_place
