@@ -568,3 +568,26 @@ def test_time_process_and_build_go_unless_they_are_asked_for(tmp_path: Path) -> 
             assert (after.get("created", "") == before.get("created", "")) == (
                 keeps or "created" not in before
             )
+
+
+def test_where_a_number_s_text_stands_does_not_tell_that_it_was_a_content(tmp_path: Path) -> None:
+    heap = HeapFile()
+    root = heap.node("synthetic", "", 0)
+    # texts are listed in the order in which the engine came upon them
+    for pin in ("7", "3"):
+        heap.edge(root, "element", int(pin), heap.node("string", pin, 16))
+    array = heap.node("array", "(object elements)", 800)
+    heap.edge(root, "internal", "held", array)
+    for number in range(10):
+        heap.edge(array, "internal", str(number), heap.node("object", "Account", 64))
+    path = tmp_path / "pins.heapsnapshot"
+    path.write_bytes(heap.data())
+
+    def numbers(data: bytes) -> list[str]:
+        return [text for text in json.loads(data)["strings"] if text.isdigit()]
+
+    assert numbers(path.read_bytes())[:2] == ["7", "3"]
+    again, _ = redacted(path, keeps_shared=False)
+    assert numbers(again) == [str(number) for number in range(10)]
+    named = {each.name for each in edges_of(again) if each.source.name == "(object elements)"}
+    assert named == set(numbers(again))

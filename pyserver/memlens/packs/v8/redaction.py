@@ -269,8 +269,10 @@ class _Survey:
             if name in self._spans and self._fields(name):
                 rows[name] = self._rows(name, np.full(1, v8_rows.NAMES, np.uint16))
         self._name_properties(rows["edges"])
+        slots = np.zeros(0, np.uint32)
         if not self._wanted.keeps_shared:
-            self._cut_names(rows["edges"], numerals.first(rows["edges"].most_elements))
+            slots = numerals.first(rows["edges"].most_elements)
+            self._cut_names(rows["edges"], slots)
         self.redirected = int(rows["edges"].redirected)
         numbers = _numbers(self._uses)
         fillers: dict[str, Filler] = {_STRINGS: strings, **rows}
@@ -286,7 +288,7 @@ class _Survey:
             each.write(self._spans[name][0], numbers, short)
             if name in _MOVED and len(self.places):
                 each.move(self.places, self._new_ids, hidden)
-        strings.write(self._spans[_STRINGS][0], self._uses, numbers)
+        strings.write(self._spans[_STRINGS][0], self._uses, numbers, slots)
         moved = {name: self._spans[name] for name in _MOVED if len(self.places) and name in rows}
         return [
             _Section(name, fillers[name], moved[name][1] - moved[name][0] if name in moved else 0)
@@ -464,10 +466,13 @@ class _Numerals:
         self._values, self._in_order = values[order], self.texts[order]
 
     def first(self, count: int) -> U32:
-        """The texts of the indexes from 0 on, at most so many, and no more than the file has without a gap."""
+        """The texts of the indexes from 0 on, at most so many, and no more than the file has without a gap, ascending.
+
+        They are written in that order: where the text of an index stood tells whether a content had it first.
+        """
         gaps = np.flatnonzero(self._values != np.arange(len(self._values)))
         known = int(gaps[0]) if len(gaps) else len(self._values)
-        return self._in_order[: min(count, max(known, 1))]
+        return np.sort(self._in_order[: min(count, max(known, 1))])
 
 
 def _are_both(uses: U8) -> Mask:

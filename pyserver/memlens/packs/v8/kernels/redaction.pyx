@@ -243,6 +243,8 @@ cdef class Strings(ArrayReader):
 
     cdef readonly uint64_t count, needed
     cdef Vector own_uses, own_forms, own_numerals, own_tables
+    cdef const uint32_t[::1] slots
+    cdef Py_ssize_t next_slot
     cdef const uint64_t[::1] old_tables
     cdef const uint64_t[::1] new_tables
     cdef const uint8_t[::1] uses
@@ -329,10 +331,18 @@ cdef class Strings(ArrayReader):
             raise ValueError("columns of different lengths")
         self.old_tables, self.new_tables = old, new
 
-    def write(self, size_t start, const uint8_t[::1] uses, const uint32_t[::1] numbers):
-        """Begin to write at ``start``; ``uses`` and ``numbers`` are those of ``Rows``."""
+    def write(
+        self, size_t start, const uint8_t[::1] uses, const uint32_t[::1] numbers, const uint32_t[::1] slots
+    ):
+        """Begin to write at ``start``; ``uses`` and ``numbers`` are those of ``Rows``.
+
+        ``slots`` are texts, ascending, in whose places the numbers from 0 on are written: where one stood tells that it
+        was a content as well.
+        """
         if uses.shape[0] != <Py_ssize_t> self.count or numbers.shape[0] != uses.shape[0]:
             raise ValueError("columns of different lengths")
+        self.slots = slots
+        self.next_slot = 0
         self.position = start + 1
         self.uses = uses
         self.numbers = numbers
@@ -367,7 +377,11 @@ cdef class Strings(ArrayReader):
                 memcpy(out + done, b",\n", 2)
                 done += 2
             text = self.data + begin
-            if use & U_FIXED and not after - begin:
+            while self.next_slot < self.slots.shape[0] and self.slots[self.next_slot] < self.next:
+                self.next_slot += 1
+            if self.next_slot < self.slots.shape[0] and self.slots[self.next_slot] == self.next:
+                done += quoted_number(self.next_slot, out + done)
+            elif use & U_FIXED and not after - begin:
                 memcpy(out + done, b'""', 2)
                 done += 2
             elif use & (U_NAME | U_FIXED):
@@ -477,6 +491,10 @@ cdef class Strings(ArrayReader):
 
 cdef size_t removed(uint64_t number, uint8_t *out) noexcept nogil:
     return <size_t> snprintf(<char *> out, 64, b"\"removed %llu\"", <unsigned long long> number)
+
+
+cdef size_t quoted_number(uint64_t number, uint8_t *out) noexcept nogil:
+    return <size_t> snprintf(<char *> out, 64, b"\"%llu\"", <unsigned long long> number)
 
 
 cdef size_t entry_s_table(const uint8_t *text, size_t length, uint64_t *table) noexcept nogil:
