@@ -164,7 +164,8 @@ def test_what_is_left_of_a_weak_maps_entry_is_not_longer_than_it(text: str) -> N
     while strings.run(end) == redaction.MORE:
         pass
     count = int(strings.count)
-    strings.write(start, np.full(count, redaction.NAME, np.uint8), np.arange(count, dtype=np.uint32))
+    numbers = np.arange(count, dtype=np.uint32)
+    strings.write(start, np.full(count, redaction.NAME, np.uint8), numbers, numbers[:0])
     out, written = bytearray(1), b""
     while True:
         size = strings.fill(out)
