@@ -28,6 +28,8 @@ const WORKBENCH_NOISE = [
   /ERR color: #f33 Canceled: Canceled\n[\s\S]*\.onBeforeUnload /,
   // The workbench's own, when the window is reloaded while it writes its log.
   /vscode-log:.*IndexedDB database 'vscode-web-db' is closed/,
+  // The workbench's own, when a terminal gets another size while its program ends.
+  /Could not find pty \d+ on pty host/,
 ];
 
 /**
