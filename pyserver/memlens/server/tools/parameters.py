@@ -242,6 +242,10 @@ class StepsArguments(Asked, frozen=True, kw_only=True):
     limit: Limit = 20
 
 
+FilterText = Annotated[str, Meta(max_length=4096)]
+"""One of several filters."""
+
+
 class WhatIfArguments(Asked, frozen=True, kw_only=True):
     """Arguments of ``memlens_what_if``."""
 
@@ -255,22 +259,22 @@ class WhatIfArguments(Asked, frozen=True, kw_only=True):
         ),
     ] = field(default_factory=list)
     without: Annotated[
-        list[Annotated[str, Meta(max_length=4096)]],
+        list[FilterText],
         Meta(
             max_length=8,
             description="Filters whose allocations are left out, as by:train.py:46 or category:gradient.",
         ),
     ] = field(default_factory=list)
     halve: Annotated[
-        list[Annotated[str, Meta(max_length=4096)]],
+        list[FilterText],
         Meta(max_length=8, description="Filters whose allocations have half as many bytes."),
     ] = field(default_factory=list)
     free_at_once: Annotated[
-        list[Annotated[str, Meta(max_length=4096)]],
+        list[FilterText],
         Meta(max_length=8, description="Filters whose allocations are freed before the next event."),
     ] = field(default_factory=list)
     recompute: Annotated[
-        list[Annotated[str, Meta(max_length=4096)]],
+        list[FilterText],
         Meta(
             max_length=8,
             description="Filters whose allocations are freed when their layer has run and computed again in the "

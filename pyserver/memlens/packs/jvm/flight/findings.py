@@ -9,7 +9,7 @@ from memlens.arrays import I64
 from memlens.packs.jvm.flight.labels import AFTER, AGE, HELD_BY
 from memlens.store.models import profile_of
 from memlens.store.snapshot import Snapshot
-from memlens.texts import phrase, plural
+from memlens.texts import phrase
 from memlens.views.findings.groups import TopGroup
 from memlens.views.findings.profile.case import ProfileCase, is_own
 from memlens.views.findings.writing import Ranked, made, percent
@@ -35,11 +35,7 @@ def sampled_leak(case: ProfileCase) -> Iterator[Ranked]:
             continue
         holder = phrase("")
         if alive.holder and alive.held >= LEAST_HELD * group.amount:
-            holder = phrase(
-                plural(alive.held, ", {n} of them held by {holder}", ", {n} of them held by {holder}"),
-                n=alive.held,
-                holder=alive.holder,
-            )
+            holder = phrase(", {n} of them held by {holder}", n=f"{alive.held:,}", holder=alive.holder)
         sentence = phrase(
             "{line} allocated {n} of {all} sampled objects that are still alive ({share}), at all times{holder}.",
             line=group.with_function(), n=group.measured(), all=f"{case.total(value):,}",

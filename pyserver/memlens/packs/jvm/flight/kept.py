@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from memlens.arrays import I64, U32
+from memlens.arrays import I64, U32, Mask
 from memlens.model.expansion import LEAST_ITEMS
 from memlens.model.frames import NATIVE, SourceFrame
 from memlens.packs.jvm import OBJECTS
@@ -95,7 +95,7 @@ class KeptObjects:
                 nothing, nothing, nothing, has_chains=False,
             )  # fmt: skip
 
-    def survivors(self) -> np.ndarray[tuple[int], np.dtype[np.bool_]] | None:
+    def survivors(self) -> Mask | None:
         """Which of the last batch survived a collection, or are known to be reachable; None without a batch."""
         if self.last is None:
             return None

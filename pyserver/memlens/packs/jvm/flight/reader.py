@@ -9,7 +9,7 @@ Sources: ``metadata.xml`` (the events), ``leakprofiler/`` (old objects) of OpenJ
 async-profiler.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -90,16 +90,9 @@ class _Rows:
         """Take the samples of a chunk."""
         if not len(sizes):
             return
-        keys = times // _RESOLUTION_NS
-        keys -= keys.min()
-        for column in columns.values():
-            _, keys = np.unique(keys, return_inverse=True)
-            keys = keys * (int(column.max()) + 1) + column
-        _, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
-        sums = np.zeros(len(first), np.int64)
-        np.add.at(sums, inverse, sizes)
-        part: dict[str, I64 | U32] = {name: column[first] for name, column in columns.items()}
-        self._parts.append({**part, "size": sums, "time": times[first]})
+        grouped = _grouped(times // _RESOLUTION_NS - times.min() // _RESOLUTION_NS, columns.values())
+        part: dict[str, I64 | U32] = {name: column[grouped.first] for name, column in columns.items()}
+        self._parts.append({**part, "size": _sums(sizes, grouped.of_rows), "time": times[grouped.first]})
 
     def column(self, name: str) -> I64:
         """A column of all chunks."""
@@ -279,9 +272,7 @@ def _alive(batch: Batch, survived: Mask) -> list[_Value]:
     kept = _distinct(batch.stacks[survived].astype(np.int64), chosen, ones)
     values = [_Value(KEPT, kept, kept.sums)]
     if batch.sizes.any():
-        sizes = np.zeros(len(kept.stacks), np.int64)
-        np.add.at(sizes, kept.of_rows, batch.sizes[survived])
-        values.append(_Value(KEPT_BYTES, kept, sizes))
+        values.append(_Value(KEPT_BYTES, kept, _sums(batch.sizes[survived], kept.of_rows)))
     if batch.has_chains:
         held = _distinct(batch.chains[survived].astype(np.int64), {TYPE: chosen[TYPE]}, ones)
         values.append(_Value(HELD, held, held.sums))
@@ -290,11 +281,29 @@ def _alive(batch: Batch, survived: Mask) -> list[_Value]:
 
 def _distinct(stacks: I64, labels: dict[str, I64], amounts: I64) -> _Samples:
     """Sum what has the same stack and the same labels."""
-    keys = stacks
-    for texts in labels.values():
+    grouped = _grouped(stacks, labels.values())
+    chosen = {name: texts[grouped.first] for name, texts in labels.items()}
+    return _Samples(stacks[grouped.first], chosen, _sums(amounts, grouped.of_rows), grouped.of_rows)
+
+
+class _Grouped(NamedTuple):
+    """Rows that are equal: the first of each kind, and the kind of each row."""
+
+    first: I64
+    of_rows: I64
+
+
+def _grouped(keys: I64, columns: Iterable[I64 | U32]) -> _Grouped:
+    """Group rows that have the same key and the same in each column; none of these are negative."""
+    for column in columns:
         _, keys = np.unique(keys, return_inverse=True)
-        keys = keys * (int(texts.max(initial=0)) + 1) + texts
+        keys = keys * (int(column.max(initial=0)) + 1) + column
     _, first, of_rows = np.unique(keys, return_index=True, return_inverse=True)
-    sums = np.zeros(len(first), np.int64)
-    np.add.at(sums, of_rows, amounts)
-    return _Samples(stacks[first], {name: texts[first] for name, texts in labels.items()}, sums, of_rows)
+    return _Grouped(first, of_rows)
+
+
+def _sums(amounts: I64, of_rows: I64) -> I64:
+    """What the rows of each kind add up to; a kind has at least one."""
+    found = np.zeros(int(of_rows.max(initial=-1)) + 1, np.int64)
+    np.add.at(found, of_rows, amounts)
+    return found
