@@ -5,9 +5,10 @@ be a stranger's project. Whoever starts a program looks it up here, and starts i
 """
 
 import os
-import stat
 from collections.abc import Iterator
 from pathlib import Path
+
+from memlens.permissions import exposed
 
 
 def program(name: str, path: str | None = None) -> Path | None:
@@ -25,22 +26,10 @@ def program(name: str, path: str | None = None) -> Path | None:
 
 def is_ours(path: Path) -> bool:
     """Whether nobody but root and this user can have put a program at a path, or can put another one there."""
-    real = path.resolve()
     try:
-        return all(_is_of_ours(each.stat()) for each in (real, *real.parents))
+        return exposed(path) is None
     except OSError:
         return False
-
-
-def _is_of_ours(found: os.stat_result) -> bool:
-    if _is_windows():
-        return True
-    is_shared = found.st_mode & stat.S_IWOTH or (
-        found.st_mode & stat.S_IWGRP and found.st_gid not in (0, os.getegid())
-    )
-    # in a folder such as /tmp nobody replaces what is another's
-    is_kept = stat.S_ISDIR(found.st_mode) and found.st_mode & stat.S_ISVTX
-    return found.st_uid in (0, os.geteuid()) and (not is_shared or bool(is_kept))
 
 
 def _names(name: str) -> Iterator[str]:

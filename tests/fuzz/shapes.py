@@ -356,6 +356,24 @@ def hprof_threads(size: int) -> bytes:
     return dump.end()
 
 
+def hprof_methods_of_a_name(size: int) -> bytes:
+    """``size`` methods of a class whose name has 16,000 letters, in stacks of 1,000 frames."""
+    dump = Dump()
+    above = dump.klass(0x1000, "java/lang/Object")
+    thread = dump.klass(0x1100, "java/lang/Thread", above, [("name", OBJECT)])
+    # the third class that is loaded
+    dump.klass(0x1200, "p/" * 4_000 + "C" * 8_000, above)
+    method = (dump.name("()V"), dump.name("A.java"), 3)
+    for each in range(size):
+        dump.record(4, dump.pack("PPPPIi", 77 + each, dump.name(f"m{each}"), *method, each + 1))
+    for stack, first in enumerate(range(0, size, 1_000)):
+        frames = b"".join(dump.pack("P", 77 + each) for each in range(first, min(first + 1_000, size)))
+        dump.record(5, dump.pack("III", 12 + stack, stack + 1, len(frames) // 8) + frames)
+        dump.instance(0x10_0000 + 8 * stack, thread, "P", 0)
+        dump.add(8, "PII", 0x10_0000 + 8 * stack, stack + 1, 12 + stack)
+    return dump.end()
+
+
 def hprof_threads_of_a_name(size: int) -> bytes:
     """``size`` threads that share a name of 100,000 characters."""
     dump = Dump()
@@ -728,6 +746,7 @@ SHAPES: dict[str, Shape] = {
     "hprof-cycle": Shape("hprof", hprof_cycle, 10_000),
     "hprof-nested-groups": Shape("hprof", hprof_nested_groups, 20_000),
     "hprof-threads": Shape("hprof", hprof_threads, 10_000),
+    "hprof-methods-of-a-name": Shape("hprof", hprof_methods_of_a_name, 20_000),
     "hprof-threads-of-a-name": Shape("hprof", hprof_threads_of_a_name, 20_000),
     "hprof-shared-table": Shape("hprof", hprof_shared_table, 10_000),
     "hprof-shared-locals": Shape("hprof", hprof_shared_locals, 20_000),

@@ -72,6 +72,11 @@ def children(pid: int) -> list[int]:
     return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
 
 
+def ticks(pid: int) -> int:
+    """The time that a process has computed, by /proc."""
+    return int(Path(f"/proc/{pid}/stat").read_text("utf-8").rpartition(")")[2].split()[11])
+
+
 def wait_until(test: Callable[[], Any], limit_s: float = 30.0) -> Any:
     deadline = time.monotonic() + limit_s
     while not (found := test()):

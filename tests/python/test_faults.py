@@ -6,6 +6,7 @@ import pickle
 import shutil
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,8 @@ from tests.python.server_harness import (
     open_view,
     problem_of,
     snapshot_of,
+    ticks,
+    wait_until,
     write_snapshot,
 )
 from tests.python.tries import tries
@@ -130,6 +133,40 @@ def test_a_child_killed_at_any_moment_leaves_nothing_and_disturbs_nothing(
             killed += 1
         assert not each.leftovers
     assert killed >= tries(5), "the child was too quick for this test to mean anything"
+
+
+ENDLESS = {
+    "heapsnapshot": b'{"snapshot":{"meta":{"node_fields":["type","name","id","self_size","edge_count',
+    "json": b'{"dhatFileVersion":2,"mode":"heap","verb":"',
+}
+"""The beginnings of files that go on with one text of zeros."""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not LINUX, reason="looks at a process in /proc")
+@pytest.mark.parametrize("command", ["info", "redact"])
+@pytest.mark.parametrize("suffix", ENDLESS)
+def test_a_signal_ends_a_command_within_a_text_of_many_gigabytes(
+    tmp_path: Path, on_disk: Path, suffix: str, command: str
+) -> None:
+    path = on_disk / f"endless.{suffix}"
+    with path.open("wb") as file:
+        file.write(ENDLESS[suffix])
+        file.truncate(1 << 40)
+    into = [str(tmp_path / "out")] if command == "redact" else ["--cache-dir", str(tmp_path / "cache")]
+    arguments = [sys.executable, "-P", "-m", "memlens", command, str(path), *into]
+    with subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        # it has begun to write
+        wait_until(lambda: any(tmp_path.rglob("*.partial-*")))
+        first = ticks(process.pid)
+        wait_until(lambda: ticks(process.pid) > first + 50)
+        started = time.monotonic()
+        process.terminate()
+        _, errors = process.communicate(timeout=60)
+    assert time.monotonic() - started < 5
+    assert process.returncode == 1
+    assert errors == b"memlens: Interrupted. All partial files were removed.\n"
+    assert not list(tmp_path.rglob("*.partial-*"))
 
 
 @pytest.mark.slow

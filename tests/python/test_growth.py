@@ -189,6 +189,23 @@ def test_texts_that_rows_share_are_in_sql_within_a_bound(
     assert 1 << 19 < row["n"] <= 1 << 20
 
 
+@pytest.mark.parametrize(
+    ("suffix", "make", "size"),
+    [("hprof", shapes.hprof_methods_of_a_name, 2_000), ("jfr", shapes.jfr_deep_stack, 100)],
+)
+def test_methods_have_the_name_of_their_class_within_a_bound(
+    suffix: str, make: Callable[[int], bytes], size: int, tmp_path: Path
+) -> None:
+    path = tmp_path / f"methods.{suffix}"
+    path.write_bytes(make(size))
+    run = run_on(path)
+    said = [each["message"] for each in json.loads(run("info", "--json").stdout)["warnings"]]
+    assert any("the end of their class's name alone" in each for each in said)
+    # in full they have 32 and 8 million letters
+    (texts,) = (tmp_path / "cache").glob("*/string_utf8")
+    assert 1 << 20 < texts.stat().st_size < 2 << 20
+
+
 def test_folded_stacks_of_a_long_name_are_printed_within_a_bound(tmp_path: Path) -> None:
     path = tmp_path / "deep.heaptrack"
     path.write_bytes(shapes.heaptrack_deep_calls_of_a_name(2_000))
@@ -244,6 +261,8 @@ SHARED = {
     "torch-categories": "findings",
     "torch-annotations": "steps",
     "java-heap-blanks": "info",
+    "hprof-methods-of-a-name": "threads",
+    "jfr-deep-stack": "flame",
     "jfr-shared-chain": "flame --value held_samples",
 }
 """Shapes, and a command that took minutes, gigabytes or fifty times the file for what much of the file shares."""

@@ -12,7 +12,7 @@ import pytest
 from tests.fuzz.slow_queries import SEED, trimming
 from tests.python.heap_archives import archived
 from tests.python.mcp_client import McpClient
-from tests.python.server_harness import children, wait_until
+from tests.python.server_harness import children, ticks, wait_until
 
 from memlens.fleet.database import Database
 from memlens.fleet.questions.sql import query as fleet_query
@@ -22,11 +22,6 @@ from memlens.server.sessions.sql import SqlQueries
 from memlens.store.files.processes import is_running
 from memlens.store.tables import fill as tables
 from memlens.views.sql.pages import SqlError
-
-
-def ticks(pid: int) -> int:
-    """The time that a process has computed, by /proc."""
-    return int(Path(f"/proc/{pid}/stat").read_text("utf-8").rpartition(")")[2].split()[11])
 
 
 @pytest.mark.slow

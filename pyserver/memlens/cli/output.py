@@ -5,7 +5,7 @@ import logging
 import os
 import sys
 import traceback
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import msgspec
@@ -30,6 +30,18 @@ _MOST_TEXT_BYTES = 3 << 20
 def say(text: object, *, error: bool = False) -> None:
     """Print one line, to stderr if it is an error; control and formatting characters are replaced."""
     print(plain(str(text)), file=sys.stderr if error else sys.stdout)
+
+
+def say_lines(lines: Iterable[str]) -> None:
+    """Print lines that have names of a file, cut so that all together are of a bounded length."""
+    all_lines = list(lines)
+    lengths = np.fromiter(map(len, all_lines), np.int64, len(all_lines))
+    if int(lengths.sum()) > _MOST_TEXT_BYTES:
+        most = fitting(lengths, _MOST_TEXT_BYTES)
+        note_of_cut_texts(int((lengths > most).sum()), most)
+        all_lines = [shortened(line, most) for line in all_lines]
+    for line in all_lines:
+        say(line)
 
 
 def say_traceback(error: BaseException) -> None:
@@ -72,7 +84,7 @@ def within_bounds(value: Any) -> Any:
 
 
 def note_of_cut_texts(count: int, most: int) -> None:
-    """Print to stderr how many texts are cut, and to how many characters."""
+    """Print to stderr how many texts or lines are cut, and to how many characters."""
     say(f"note: {count:,} texts are cut to {most:,} characters.", error=True)
 
 

@@ -76,6 +76,9 @@ _SAID: dict[str, Callable[[int], Text]] = {
     "impossible_natives": lambda n: phrase(
         "Native memory left out because its size is impossible: {n}.", n=n
     ),
+    "shared_names": lambda n: phrase(
+        "Methods called with the end of their class's name alone, because many share a long one: {n}.", n=n
+    ),
     "shared_stacks": lambda n: phrase(
         "Threads whose frames are left out because others have the same long stack: {n}.", n=n
     ),

@@ -20,7 +20,7 @@ LEAST_ITEMS = 1 << 16
 """What is always written out in full."""
 _ITEMS_PER_BYTE = 16
 _LEAST_FRAMES = 1 << 17
-_ITEMS_OF_CALL = 12
+_ITEMS_OF_CALL = 10
 """As often a node of the tree of calls may be written out: in recordings of programs it is up to ten times."""
 _ITEMS_OF_SAMPLE = 64
 """As many frames a sample's stack has where it is written out for each sample."""

@@ -27,7 +27,15 @@ from memlens.cli.columns import Piece, fitted
 from memlens.cli.dominators import PrintedTree
 from memlens.cli.folded import paths
 from memlens.cli.options import add_device, add_file, add_filter, add_libraries, snapshot
-from memlens.cli.output import MOST_INDENT, MOST_LINES, MOST_PRINTED, json_line, say, terminal_columns
+from memlens.cli.output import (
+    MOST_INDENT,
+    MOST_LINES,
+    MOST_PRINTED,
+    json_line,
+    say,
+    say_lines,
+    terminal_columns,
+)
 from memlens.cli.parsers import UsageError
 from memlens.errors import BadRequestError
 from memlens.model.attribution import Attribution
@@ -129,7 +137,7 @@ def run(options: argparse.Namespace) -> int:
             return list(folded(tree, snapshot.info.file_bytes))
         return list(text_tree(tree, options))
 
-    _print(ask(options, lines))
+    _print(ask(options, lines), options)
     return 0
 
 
@@ -156,12 +164,14 @@ def _tree_of_objects(snapshot: Snapshot, options: argparse.Namespace) -> Form | 
     return Form(options.group or "type", options.tree or "dominators")
 
 
-def _print(lines: Iterable[str]) -> None:
-    empty = True
-    for line in lines:
-        say(line)
-        empty = False
-    if empty:
+def _print(lines: Iterable[str], options: argparse.Namespace) -> None:
+    found = list(lines)
+    if options.folded:
+        for line in found:
+            say(line)
+    else:
+        say_lines(found)
+    if not found:
         say("memlens: no allocation matches, so there is nothing to print", error=True)
 
 
@@ -170,7 +180,7 @@ def _run_difference(options: argparse.Namespace) -> int:
     if options.json:
         json_line(with_attribution(options, largest_functions(tree, attribution_of(options))))
     else:
-        _print(folded(tree, file_bytes) if options.folded else text_tree(tree, options))
+        _print(folded(tree, file_bytes) if options.folded else text_tree(tree, options), options)
     return 0
 
 

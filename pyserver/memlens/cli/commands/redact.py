@@ -21,6 +21,7 @@ from memlens.formats.containers import open_source
 from memlens.formats.redacted import CONTENTS, VALUES, Wanted, mapping_beside
 from memlens.formats.redaction import redact
 from memlens.formats.redaction.output import compressed
+from memlens.interrupting import ended_by_signals
 from memlens.packs import registry
 from memlens.store.files.output import Output
 from memlens.texts import Text, phrase
@@ -83,7 +84,8 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Run the command and return its exit status."""
     if options.verify:
-        return run_verify(options)
+        with ended_by_signals():
+            return run_verify(options)
     if options.forbid is not None:
         raise UsageError(phrase("--forbid is an option of --verify"))
     if options.parent:
@@ -107,6 +109,7 @@ def run(options: argparse.Namespace) -> int:
     with (
         nullcontext() if options.progress == "json" else naming(options.file),
         output.writing() as file,
+        ended_by_signals(lambda: Path(file.name).unlink(missing_ok=True)),
         open_source(options.file, options.out.parent, report) as source,
     ):
         mapping: list[str] | None = None if leads_back is None else []

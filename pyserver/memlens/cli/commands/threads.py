@@ -1,11 +1,12 @@
 """Print a heap dump's threads: their frames, and what the variables of each retain."""
 
 import argparse
+from collections.abc import Iterator
 
 from memlens.cli.ask import ask
 from memlens.cli.object_words import words
 from memlens.cli.options import add_file, add_filter, add_json, add_libraries, add_top, positive
-from memlens.cli.output import json_line, say
+from memlens.cli.output import json_line, say, say_lines
 from memlens.units import counted, format_bytes, shortened
 from memlens.views.heap.listing.thread_stacks import ThreadWithStack, threads_with_stacks
 from memlens.views.heap.listing.threads import StackRow
@@ -45,33 +46,32 @@ def run(options: argparse.Namespace) -> int:
         return 0
     if not answer.total:
         say("no thread holds such objects" if options.filter.strip() else "the dump has no threads")
-    for thread in answer.threads:
-        _print(thread, kind)
+    say_lines(line for thread in answer.threads for line in _lines(thread, kind))
     left = answer.total - len(answer.threads)
     if left:
         say(f"and {counted(left, 'thread')} more: use --top")
     return 0
 
 
-def _print(thread: ThreadWithStack, kind: str) -> None:
+def _lines(thread: ThreadWithStack, kind: str) -> Iterator[str]:
     row = thread.row
     said = [row.name or f"thread {row.thread}", *([row.state] if row.state else [])]
     if row.request:
         said.append(f"handles {shortened(row.request, _WIDEST_NAME)}")
     if row.out_of_memory:
         said.append("ran out of memory")
-    say(f"{', '.join(said)}: {format_bytes(row.retained_bytes)} retained")
+    yield f"{', '.join(said)}: {format_bytes(row.retained_bytes)} retained"
     for part in thread.stack:
-        say(f"{format_bytes(part.row.retained_bytes):>12}  {_words(part.row, kind)}")
+        yield f"{format_bytes(part.row.retained_bytes):>12}  {_words(part.row, kind)}"
         for variable in part.variables:
             name = f"{shortened(variable.name, _WIDEST_NAME)} = " if variable.name else ""
-            say(
+            yield (
                 f"{format_bytes(variable.object.retained_bytes):>14}  {name}{words(variable.object, kind)}"
                 f" ({variable.kind})"
             )
         left = part.variables_total - len(part.variables)
         if left:
-            say(f"{'':>16}and {counted(left, 'variable')} more: use --variables")
+            yield f"{'':>16}and {counted(left, 'variable')} more: use --variables"
 
 
 def _words(row: StackRow, kind: str) -> str:

@@ -92,6 +92,13 @@ cdef int skip_value(const uint8_t *data, size_t *place, size_t end, bint is_flat
     return E_TRUNCATED
 
 
+cdef size_t skip_blanks(const uint8_t *data, size_t at, size_t end, bint commas) noexcept nogil:
+    """Return the offset after white space, and after commas where they are between values."""
+    while at < end and (is_blank(data[at]) or (commas and data[at] == 0x2C)):
+        at += 1
+    return at
+
+
 def sections(const uint8_t[::1] data, flat, str until=None, size_t at=0, dict found=None):
     """Locate the values of the file's top-level object; ``flat`` has the keys of arrays of numbers.
 
@@ -101,33 +108,35 @@ def sections(const uint8_t[::1] data, flat, str until=None, size_t at=0, dict fo
     cdef size_t end = data.shape[0], start, key_start
     cdef const uint8_t *bytes_of = &data[0] if end else NULL
     cdef int status
-    cdef bint is_flat
+    cdef bint is_flat, commas
     if found is None:
         found = {}
-        while at < end and is_blank(bytes_of[at]):
-            at += 1
+        with nogil:
+            at = skip_blanks(bytes_of, at, end, False)
         if at == end or bytes_of[at] != 0x7B:
             return E_SYNTAX, at, found
         at += 1
     while True:
-        while at < end and (is_blank(bytes_of[at]) or (found and bytes_of[at] == 0x2C)):
-            at += 1
+        commas = len(found) > 0
+        with nogil:
+            at = skip_blanks(bytes_of, at, end, commas)
         if at < end and bytes_of[at] == 0x7D:
             return E_OK, at, found
         if at < end and bytes_of[at] != 0x22:
             return E_SYNTAX, at, found
         key_start = at + 1
-        at = skip_string(bytes_of, at, end) if at < end else end + 1
+        with nogil:
+            at = skip_string(bytes_of, at, end) if at < end else end + 1
         if at > end:
             return E_TRUNCATED, end, found
         key = bytes(data[key_start:at - 1]).decode("utf-8", "replace")
-        while at < end and is_blank(bytes_of[at]):
-            at += 1
+        with nogil:
+            at = skip_blanks(bytes_of, at, end, False)
         if at < end and bytes_of[at] != 0x3A:
             return E_SYNTAX, at, found
         at += 1
-        while at < end and is_blank(bytes_of[at]):
-            at += 1
+        with nogil:
+            at = skip_blanks(bytes_of, at, end, False)
         if at >= end:
             return E_TRUNCATED, end, found
         if key == until:

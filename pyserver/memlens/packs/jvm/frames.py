@@ -1,7 +1,33 @@
-"""The files of Java's stack frames: these say a file's name alone, and its folders are those of the class's package."""
+"""The names and files of Java's stack frames.
+
+A frame says a file's name alone, and its folders are those of the class's package. A file has the name of a class once,
+and each of its methods is called with it.
+"""
 
 from memlens.model.frames import MOST_PATH
 from memlens.units import shortened
+
+_LEAST_CHARACTERS, _CHARACTERS_OF_BYTE = 1 << 20, 4
+"""How many characters the classes' names have at most before all methods, together, by the file's bytes."""
+_SHORT = 60
+"""The end of a name that stays beyond that."""
+
+
+class ClassNames:
+    """Classes' names as methods are called with them: in full until they have more characters than the file bears."""
+
+    def __init__(self, file_bytes: int) -> None:
+        self._left = max(_LEAST_CHARACTERS, _CHARACTERS_OF_BYTE * file_bytes)
+        self.cut = 0
+        """How many methods are called with a part of the name."""
+
+    def of_method(self, class_name: str) -> str:
+        """A class's name for one more method."""
+        self._left -= len(class_name)
+        if self._left >= 0 or len(class_name) <= _SHORT:
+            return class_name
+        self.cut += 1
+        return f"…{class_name[1 - _SHORT :]}"
 
 
 def outermost(class_name: str) -> str:

@@ -131,7 +131,7 @@ def read(source: Source, _scratch: Path, report: Report) -> Graph:
     mapping = mapping_of(objects, source.path, source.tools.source_folders)
     if len(mapping):
         mapping.rename(objects)
-    stacks = Stacks(records, mapping)
+    stacks = Stacks(records, mapping, source.length)
     roots = Roots(objects, stacks)
     references = hprof_references.References(objects, roots.locals, removed is not None)
     passes.run(references, references.offset)
@@ -273,7 +273,9 @@ def _graph(
     warnings += counted_warnings(missing_roots=roots.missing, circular_classes=objects.circular_classes)
     add_states(threads, records.named, fields)
     natives, impossible = natives_of(fields, android=declared)
-    warnings += counted_warnings(impossible_natives=impossible, shared_stacks=stacks.left_out)
+    warnings += counted_warnings(
+        impossible_natives=impossible, shared_stacks=stacks.left_out, shared_names=stacks.names.cut
+    )
     elements = Elements(source.data, objects.elements)
     images = images_of(fields, elements)
     for image, width, height in images[["object", "width", "height"]].tolist():

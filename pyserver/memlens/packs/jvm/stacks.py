@@ -9,7 +9,7 @@ from memlens.formats.stacks import Numbers
 from memlens.model.frames import INFERRED, Frames, SourceFrame, profiled_frame
 from memlens.model.graph import NONE, PLACE_DTYPE, Column, Types
 from memlens.model.spans import spans
-from memlens.packs.jvm.frames import in_package, outermost
+from memlens.packs.jvm.frames import ClassNames, in_package, outermost
 from memlens.packs.jvm.jruby_names import jruby_name
 from memlens.packs.jvm.kernels import hprof
 from memlens.packs.jvm.obfuscation import Mapping
@@ -26,8 +26,9 @@ _SIGN = 0x8000_0000
 class Stacks:
     """The stacks of a file's records, which are moved out of ``records``; with the names of a ``mapping``."""
 
-    def __init__(self, records: hprof.Records, mapping: Mapping) -> None:
+    def __init__(self, records: hprof.Records, mapping: Mapping, file_bytes: int) -> None:
         self._records, self._mapping = records, mapping
+        self.names = ClassNames(file_bytes)
         loads = np.asarray(records.take_loads()).reshape(-1, 3)
         self._class_names = {int(serial): int(name) for _, name, serial in loads.tolist()}
         self._files: dict[str, str] = {}
@@ -55,6 +56,7 @@ class Stacks:
             name = "" if number is None else text(number).replace("/", ".")
             line = max((place >> 32 ^ _SIGN) - _SIGN, 0)
             name, function, line = self._mapping.frame(name, text(method), line)
+            name = self.names.of_method(name)
             class_name = name.replace(".", "/")
             # what the build wrote in its place says nothing
             file = self._mapped.get(outermost(class_name), text(source))

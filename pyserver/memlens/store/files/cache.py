@@ -11,10 +11,11 @@ from pathlib import Path
 
 from memlens.errors import MemlensError
 from memlens.formats.tools import Tools
-from memlens.store.files.cache_folder import CHOOSE_FOLDER, default_folder, not_writable
+from memlens.interrupting import ended_by_signals
+from memlens.store.files.cache_folder import CHOOSE_FOLDER, default_folder, exchanged, not_writable
 from memlens.store.files.disk import FULL, make_folder, make_private, room_in
 from memlens.store.files.edition import is_of_this_edition
-from memlens.store.files.owner import is_mine, is_own, own_user
+from memlens.store.files.owner import exchangeable, is_mine, is_own, own_user
 from memlens.store.files.processes import is_running, remove_leftovers
 from memlens.store.files.searched import found_in, is_current
 from memlens.store.manifest import (
@@ -78,7 +79,11 @@ class Cache:
     @cached_property
     def _place(self) -> tuple[Path, Text | None]:
         # only when needed, because archives may be made elsewhere
-        return default_folder() if self._chosen is None else (self._chosen, None)
+        place = default_folder() if self._chosen is None else (self._chosen, None)
+        open_to_others = exchangeable(place[0])
+        if open_to_others is not None:
+            raise exchanged(place[0], open_to_others)
+        return place
 
     def folder_for(self, source: Path) -> Path:
         """The archive folder for the current version of a file. Raises OSError if the file doesn't exist."""
@@ -157,10 +162,11 @@ def making(archive: Path, advice: Text = CHOOSE_FOLDER) -> Iterator[Path]:
                 raise
             raise not_writable(archive.parent, error, advice) from error
         try:
-            yield partial
-            for file in partial.iterdir():
-                make_private(file)
-            _rename(partial, archive)
+            with ended_by_signals(lambda: _remove(partial)):
+                yield partial
+                for file in partial.iterdir():
+                    make_private(file)
+                _rename(partial, archive)
         finally:
             _remove(partial)
 

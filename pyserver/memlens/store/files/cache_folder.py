@@ -59,6 +59,22 @@ def not_writable(folder: Path, error: OSError, advice: Text = CHOOSE_FOLDER) -> 
     )
 
 
+def exchanged(folder: Path, place: Path) -> NoCacheFolderError:
+    """Return the error for a folder in which other users can put archives in place of one's own."""
+    return NoCacheFolderError(
+        phrase(
+            "Archives can't be kept in {folder}: other users can exchange what is in {place}",
+            folder=folder,
+            place=place,
+        ),
+        advice=phrase(
+            "Take their right to write to it (chmod o-w,g-w), or let each move only files of their own (chmod +t) in a "
+            "folder of root. {advice}",
+            advice=CHOOSE_FOLDER,
+        ),
+    )
+
+
 def _can_be_made(folder: Path) -> bool:
     """Whether a folder can be written, or made if there is none, as far as permissions say."""
     for place in (folder, *folder.parents):

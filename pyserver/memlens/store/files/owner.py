@@ -10,6 +10,10 @@ import sys
 import tempfile
 from pathlib import Path
 
+from memlens.permissions import exposed
+
+_UNKNOWN = 65_534
+"""Whose files are that belong to nobody of a container's users: those of the machine's root, among others."""
 _BY_OTHERS = stat.S_IWGRP | stat.S_IWOTH
 
 
@@ -41,6 +45,27 @@ def is_own(folder: Path) -> bool:
     if any(each.st_uid != os.geteuid() for each in found):
         return False
     return not any(each.st_mode & _BY_OTHERS for each in found) or not _keeps_modes(folder.parent)
+
+
+def exchangeable(folder: Path) -> Path | None:
+    """Where other users can exchange archives in a folder, which need not exist yet; None if they can't.
+
+    That is the folder, or the nearest one above it, that they may write to or own.
+    """
+    there = next((each for each in (folder, *folder.parents) if each.is_dir()), folder)
+    try:
+        found = exposed(there, frozenset((_UNKNOWN,)) if _is_in_container() else frozenset())
+    except OSError:
+        return None  # it can't be reached, and whatever opens it says so
+    return found if found is None or _keeps_modes(there) else None
+
+
+def _is_in_container() -> bool:
+    """Whether only some users of the machine have numbers here (user_namespaces(7))."""
+    try:
+        return Path("/proc/self/uid_map").read_text("ascii").split() != ["0", "0", "4294967295"]
+    except OSError:
+        return False
 
 
 def _keeps_modes(folder: Path) -> bool:

@@ -9,7 +9,7 @@ from memlens.arrays import I64, U32
 from memlens.formats.stacks import CUT, Numbers
 from memlens.model.frames import Frames, SourceFrame, profiled_frame
 from memlens.packs.jvm.flight.chunks import Chunk
-from memlens.packs.jvm.frames import in_package, outermost
+from memlens.packs.jvm.frames import ClassNames, in_package, outermost
 from memlens.units import shortened
 
 CODE_CONSTANTS = {
@@ -59,7 +59,8 @@ def source_file(internal: str) -> str:
 class Code:
     """The frames, stacks and texts of all chunks so far. Stack 0 is empty, text 0 unknown."""
 
-    def __init__(self) -> None:
+    def __init__(self, file_bytes: int) -> None:
+        self.names = ClassNames(file_bytes)
         self._frames: Numbers[SourceFrame] = Numbers()
         self._stacks: Numbers[bytes] = Numbers()
         self._texts: Numbers[str] = Numbers()
@@ -110,6 +111,8 @@ class ChunkCode:
     def __init__(self, code: Code, chunk: Chunk) -> None:
         self._code, self._chunk = code, chunk
         self._classes: dict[int, str] = {}
+        self._owners: dict[int, str] = {}
+        """The class of each method."""
 
     def class_name(self, key: int) -> str:
         """A class's name as the virtual machine has it, ``java/lang/String``; "" for none."""
@@ -147,7 +150,9 @@ class ChunkCode:
         methods = self._chunk.pool("jdk.types.Method")
         for key, line in pairs:
             owner, name = (methods.value(key, field) or 0 for field in ("type", "name"))
-            class_name, method = self.class_name(owner), self._symbol(name)
+            if key not in self._owners:
+                self._owners[key] = self._code.names.of_method(self.class_name(owner))
+            class_name, method = self._owners[key], self._symbol(name)
             function = ".".join(
                 part for part in (type_name(class_name) if class_name else "", method) if part
             )

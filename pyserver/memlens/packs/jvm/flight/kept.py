@@ -184,7 +184,7 @@ class _Chains:
             return _Link(_frame(type_name(owner)), "", holder, following)
         name = self._text(self._chunk.pool("jdk.types.OldObjectField").value(field, "name"))
         static = self._static_class(holder) if type_name(owner) == _CLASS else ""
-        owner = static.replace(".", "/") or owner
+        owner = self._all.names.of_method(static.replace(".", "/") or owner)
         title = f"{type_name(owner)}.{name}"
         packages = OBJECTS.platform.packages
         own = "" if packages is not None and packages.match(type_name(owner)) else title

@@ -18,6 +18,7 @@ import numpy as np
 from memlens.arrays import I64, U32, Mask
 from memlens.formats.containers import Source
 from memlens.formats.errors import DamagedSnapshotError, NotASnapshotError
+from memlens.formats.warnings import counted_warnings
 from memlens.model.info import FileWarning, ValueType
 from memlens.model.profile import LABEL_DTYPE, Column, Profile, sums_fit
 from memlens.packs.jvm.flight.chunks import MAGIC, Chunk, chunks
@@ -114,7 +115,7 @@ class _Recording:
     """Collects the chunks of a recording."""
 
     def __init__(self, file_bytes: int) -> None:
-        self._code = Code()
+        self._code = Code(file_bytes)
         self._kept = KeptObjects(self._code, file_bytes)
         self._heap = HeapOverTime()
         self._sampled, self._older = _Rows(), _Rows()
@@ -216,6 +217,7 @@ class _Recording:
                     "then is shown."
                 ),
             )
+        yield from counted_warnings(shared_names=self._code.names.cut)
         batch, survived = self._kept.last, self._kept.survivors()
         if batch is None or survived is None:
             return
