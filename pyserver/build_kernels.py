@@ -14,6 +14,8 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+from kernel_stubs import write_stubs
+
 HERE = Path(__file__).resolve().parent
 PACKAGE = HERE / "memlens"
 SHARED_MODULE = "memlens.kernels.base.cython_shared"
@@ -36,7 +38,10 @@ def places() -> dict[str, Path]:
 
 
 def translate(jobs: int = 0) -> dict[str, Path]:
-    """Return the C file of each kernel by its module's name, translating those whose sources changed."""
+    """Return the C file of each kernel by its module's name, translating those whose sources changed.
+
+    Writes the types of each for checkers, beside it.
+    """
     found = places()
     if not found:
         return {}
@@ -46,6 +51,7 @@ def translate(jobs: int = 0) -> dict[str, Path]:
         for module, target in found.items()
     }
     missing = [target for target, key in keys.items() if not _taken(target, f"{key}.c")]
+    write_stubs(PACKAGE)
     jobs = jobs or os.cpu_count() or 1
     with ThreadPoolExecutor(jobs) as pool:
         list(pool.map(_cython, _shared_out(missing, jobs)))
@@ -133,7 +139,7 @@ def _cython(targets: list[Path]) -> None:
 
 
 def _run_cython(arguments: list[str]) -> None:
-    command = [sys.executable, "-m", "cython", "-3", *arguments]
+    command = [sys.executable, "-m", "cython", "-3", "-X", "annotation_typing=False", *arguments]
     done = subprocess.run(command, cwd=HERE, capture_output=True, text=True, check=False)
     if done.returncode:
         raise SystemExit(f"{done.stdout}{done.stderr}`{' '.join(command)}` failed.")

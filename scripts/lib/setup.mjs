@@ -94,20 +94,24 @@ const SHARED = 'pyserver/memlens/kernels/base/cython_shared';
 async function kernels(log) {
   const python = await describe([VENV_PYTHON]);
   const sources = filesUnder('pyserver/memlens', ['.pyx', '.pxd']);
-  const recipe = ['pyserver/setup.py', 'pyserver/build_kernels.py', 'pyserver/requirements.lock'];
+  const recipe = [
+    'pyserver/setup.py',
+    'pyserver/build_kernels.py',
+    'pyserver/kernel_stubs.py',
+    'pyserver/requirements.lock',
+  ];
   // They use Python's stable ABI; one compiled for a single version would be loaded in their place.
   const suffix = WINDOWS ? '.pyd' : '.abi3.so';
-  const outputs = sources
-    .filter((file) => file.endsWith('.pyx'))
-    .map((file) => file.slice(0, -'.pyx'.length) + suffix);
+  const names = sources.filter((file) => file.endsWith('.pyx')).map((file) => file.slice(0, -'.pyx'.length));
+  const outputs = names.flatMap((name) => [name + suffix, `${name}.pyi`]);
   // so would one whose source has moved or is gone
   const made = new Set([...outputs.map(path.normalize), path.normalize(SHARED + suffix)]);
-  const outdated = filesUnder('pyserver/memlens', ['.so', '.pyd']).filter(
+  const outdated = filesUnder('pyserver/memlens', ['.so', '.pyd', '.pyi']).filter(
     (file) => !made.has(path.normalize(file)),
   );
   return step({
     name: 'kernels',
-    doing: `compiling ${outputs.length} Cython files`,
+    doing: `compiling ${names.length} Cython files`,
     stamp: '.venv/.memlens-kernels',
     key: hashOf([...recipe, ...sources], [...python.version, process.env.CC ?? '']),
     outputs: outdated.length ? ['(outdated kernels)'] : outputs,

@@ -19,7 +19,7 @@ _TEXTS: tuple[tuple[re.Pattern[bytes], Text, Text], ...] = (
         phrase(
             "it is the core dump of a process, which has no types of objects and no stacks of allocations"
         ),
-        in_a_row(registry.core_advice(), " "),
+        in_a_row([pack.core_advice for pack in registry.packs() if pack.core_advice.text], " "),
     ),
     (
         re.compile(rb"PERFILE2"),

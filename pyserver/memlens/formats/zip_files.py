@@ -150,7 +150,7 @@ def unpacked(archive: zipfile.ZipFile, info: zipfile.ZipInfo, most: int) -> Iter
 
 def refusal(names: list[str], *, cut: bool = False) -> NotASnapshotError:
     """Return the error for a zip file without a snapshot, by the names of its entries; ``cut`` if it has others."""
-    known = (*registry.zip_files(), *_KNOWN)
+    known = (*(each for pack in registry.packs() for each in pack.zip_files), *_KNOWN)
     described = next((text for end, text in known if any(name.endswith(end) for name in names)), None)
     return NotASnapshotError(
         phrase(

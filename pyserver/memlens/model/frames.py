@@ -119,8 +119,9 @@ def lacks_its_line(file: str, line: int) -> bool:
     return line <= 0 and file.lower().endswith((".py", ".pyw", ">"))
 
 
+_FRAMEWORKS = [name for pack in registry.packs() for name in pack.namespaces]
 _NAMESPACE = re.compile(
-    rf"^(?:void |bool |int )?({'|'.join((*registry.namespaces(), 'std', 'pybind11', 'cudnn', 'cublas', 'nccl'))})::"
+    rf"^(?:void |bool |int )?({'|'.join((*_FRAMEWORKS, 'std', 'pybind11', 'cudnn', 'cublas', 'nccl'))})::"
 )
 NATIVE_CODE = "native code"
 

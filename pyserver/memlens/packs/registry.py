@@ -24,7 +24,6 @@ from memlens.packs.api import (
     RecordingKind,
     Rule,
     RuntimeKind,
-    TraceWriter,
     Writer,
 )
 from memlens.texts import Text
@@ -32,6 +31,7 @@ from memlens.texts import Text
 if TYPE_CHECKING:
     from memlens.model.inferred import Inference, ModuleClasses
     from memlens.packs.api import LibraryArchives, Lineless
+    from memlens.packs.api.formats import StacksWriter, TraceWriter
     from memlens.packs.others import Other
     from memlens.store.snapshot import Snapshot
     from memlens.store.trace.device import Device
@@ -72,11 +72,6 @@ def package_names() -> list[str]:
     return [name for pack in packs() if pack.language is not None for name in pack.language.package_names]
 
 
-def core_advice() -> list[Text]:
-    """What to do with the core dump of a process."""
-    return [pack.core_advice for pack in packs() if pack.core_advice.text]
-
-
 def runtime_functions() -> list[re.Pattern[str]]:
     """How the names begin of functions that only the runtimes of the packs' languages have."""
     languages = (pack.language for pack in packs())
@@ -87,13 +82,11 @@ def runtime_functions() -> list[re.Pattern[str]]:
     ]
 
 
-def machinery() -> Iterator[tuple[Text, Machinery]]:
-    """What frameworks allocate for themselves, after the title of findings about it."""
+def machinery() -> Iterator[Machinery]:
+    """What frameworks allocate for themselves."""
     for pack in packs():
-        if pack.own_memory is not None:
-            own = pack.own_memory.load()
-            for each in own.kinds:
-                yield own.title, each
+        if pack.machinery is not None:
+            yield from pack.machinery.load()
 
 
 def lineless() -> Iterator["Lineless"]:
@@ -101,16 +94,6 @@ def lineless() -> Iterator["Lineless"]:
     for pack in packs():
         if pack.lineless is not None:
             yield pack.lineless.load()
-
-
-def library_folders() -> list[str]:
-    """The folders that libraries of the packs' languages are in."""
-    return [folder for pack in packs() for folder in pack.library_folders]
-
-
-def language_libraries() -> list[str]:
-    """The languages' own libraries, as the packs' tables name them."""
-    return [name for pack in packs() for name in pack.language_libraries]
 
 
 def heap_worlds(*, proved: bool = False, lasting_ids: bool = False) -> list[str]:
@@ -135,14 +118,14 @@ def profiles() -> list[Text]:
     return [each.several for each in formats().values() if each.objects is None]
 
 
-def writers() -> Iterator[tuple[str, Writer]]:
+def writers() -> Iterator[tuple[str, "Writer[StacksWriter]"]]:
     """The formats that stacks with values are also written in."""
     for each in formats().values():
         if each.writer is not None:
             yield each.name, each.writer
 
 
-def trace_writers() -> Iterator[tuple[str, TraceWriter]]:
+def trace_writers() -> Iterator[tuple[str, "Writer[TraceWriter]"]]:
     """The formats that traces are also written in."""
     for each in formats().values():
         if each.trace_writer is not None:
@@ -170,25 +153,9 @@ def operators() -> Operators:
     return next(pack.operators.load() for pack in packs() if pack.operators is not None)
 
 
-def cut_folders() -> list[str]:
-    """Packages at which paths begin that a profiler has cut."""
-    return [folder for pack in packs() for folder in pack.cut_folders]
-
-
-def zip_files() -> Iterator[tuple[str, Text]]:
-    """How names of entries end in zip files without a snapshot, and what such a file is."""
-    for pack in packs():
-        yield from pack.zip_files
-
-
 def ooms() -> Ooms:
     """What explains out-of-memory events."""
     return next(pack.ooms.load() for pack in packs() if pack.ooms is not None)
-
-
-def namespaces() -> list[str]:
-    """The outermost namespaces of frameworks' native code."""
-    return [name for pack in packs() for name in pack.namespaces]
 
 
 def programs() -> Iterator[Program]:
@@ -196,11 +163,6 @@ def programs() -> Iterator[Program]:
     for each in formats().values():
         if each.program is not None:
             yield each.program
-
-
-def packages() -> list[str]:
-    """Python packages that the packs' readers use where they are installed."""
-    return [name for pack in packs() for name in pack.packages]
 
 
 def module_classes(kind: str) -> "ModuleClasses | None":

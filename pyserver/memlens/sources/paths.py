@@ -22,7 +22,7 @@ _DRIVE = re.compile(r"[A-Za-z]:[\\/]")
 # Parents of installed packages, and of the interpreter's own modules (lib/python3.12/…).
 _PACKAGE_FOLDERS = frozenset({"site-packages", "dist-packages"})
 _PYTHON_FOLDER = re.compile(r"python\d(\.\d+)?t?|Python\d+", re.ASCII)
-_CUT = [(folder,) for folder in registry.cut_folders()]
+_CUT = [(folder,) for pack in registry.packs() for folder in pack.cut_folders]
 
 # Names so common in projects that the name alone is no evidence.
 _COMMON_NAMES = frozenset({"__init__.py", "__main__.py", "setup.py", "conftest.py"})

@@ -29,7 +29,13 @@ from memlens.units import counted, format_bytes
 
 LIBRARIES = ("numpy", "apsw", "pygls", "lsprotocol", "msgspec", "regex", "zstandard", "websockets",
              "pyelftools", "demangle")  # fmt: skip
-OPTIONAL = ("distributed", "fsspec", "pyarrow", "cryptography", *registry.packages())
+OPTIONAL = (
+    "distributed",
+    "fsspec",
+    "pyarrow",
+    "cryptography",
+    *(name for pack in registry.packs() for name in pack.packages),
+)
 """What some commands and readers use where it is installed."""
 
 _HOMES = re.compile(

@@ -23,7 +23,8 @@ _IN_PATHS = re.compile(r"(?<! )/|/(?! )|\\")
 _BEFORE_NUMBERS = ("@", ":")
 """Before ids and lines; other long numbers in a path are parts of its names."""
 
-_FOLDER = re.compile(rf"(?<![^/\\])(?:{'|'.join(map(re.escape, registry.library_folders()))})[/\\]")
+_FOLDERS = [re.escape(folder) for pack in registry.packs() for folder in pack.library_folders]
+_FOLDER = re.compile(rf"(?<![^/\\])(?:{'|'.join(_FOLDERS)})[/\\]")
 """After these a path is a library's."""
 
 

@@ -54,13 +54,13 @@ cdef class Checksum:
         self.lanes[2] = 0
         self.lanes[3] = 0 - P1
 
-    def update(self, const uint8_t[::1] data not None):
+    def update(self, const uint8_t[::1] data not None: Buffer):
         """Add some bytes, without the interpreter's lock."""
         if data.shape[0]:
             with nogil:
                 self.add(&data[0], data.shape[0])
 
-    def hexdigest(self):
+    def hexdigest(self) -> str:
         """Return the checksum of all bytes so far as 16 hexadecimal digits."""
         return f"{self.value():016x}"
 

@@ -68,6 +68,6 @@ def install():
         raise OSError("the handler for SIGBUS could not be installed")
 
 
-def seen():
+def seen() -> int:
     """Return the number of missing pages of mapped files that this thread has read."""
     return mapped_faults_seen()

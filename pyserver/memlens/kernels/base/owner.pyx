@@ -47,7 +47,7 @@ cdef class Owner:
         self.tables_named[name] = (<size_t> vector, format)
         return 0
 
-    def take(self, str table):
+    def take(self, str table) -> Buffer:
         """Move a table out of the object, as a buffer of its rows. Raises KeyError for an unknown one."""
         place, format = self.tables_named[table]
         return column_of(<Vector *> <size_t> place, format)

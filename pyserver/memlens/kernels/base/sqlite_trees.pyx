@@ -49,7 +49,7 @@ cdef class Texts:
     cdef Py_ssize_t count
     cdef list kept
 
-    def __cinit__(self, texts):
+    def __cinit__(self, texts: Iterable[str | None]):
         self.kept = [None if text is None else text.encode() for text in texts]
         self.count = len(self.kept)
         self.started = <Text *> malloc(max(self.count, 1) * sizeof(Text))
@@ -63,16 +63,16 @@ cdef class Texts:
     def __dealloc__(self):
         free(self.started)
 
-    def __len__(self):
+    def __len__(self) -> int:
         return self.count
 
     @property
-    def longest_bytes(self):
+    def longest_bytes(self) -> int:
         """The length of the longest text in UTF-8."""
         return max((len(text) for text in self.kept if text is not None), default=0)
 
     @property
-    def texts(self):
+    def texts(self) -> list[str | None]:
         """The texts as ``str``."""
         return [None if text is None else text.decode() for text in self.kept]
 
@@ -202,7 +202,7 @@ cdef class Tree:
     cdef Py_ssize_t *key_ends
     cdef Py_ssize_t key_room
 
-    def __cinit__(self, first_page, *, has_rowids):
+    def __cinit__(self, first_page: int, *, has_rowids: bool):
         self.first_page = first_page
         self.has_rowids = has_rowids
         self._begin_leaf()
@@ -261,7 +261,9 @@ cdef class Tree:
         self.key_ends[self.leaves] = self.keys_end
         return True
 
-    def add(self, list columns, Py_ssize_t count, int64_t first_rowid=0):
+    def add(
+        self, list columns: list[tuple[I64, U8 | None, Texts | None] | None], Py_ssize_t count, int64_t first_rowid=0,
+    ) -> bytes:
         """Append ``count`` rows, and return the pages that they filled.
 
         A column is ``(values, nulls, texts)``: int64[count]; a mask uint8[count] or None; and Texts if the values are
@@ -344,7 +346,7 @@ cdef class Tree:
         finally:
             free(out)
 
-    def finish(self):
+    def finish(self) -> tuple[bytes, bytes | None]:
         """Return the pages after those of :meth:`add`, and the root page, which is None for a tree without rows."""
         if not self.rows:
             return b"", None

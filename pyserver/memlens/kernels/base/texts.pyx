@@ -13,7 +13,9 @@ cdef inline uint8_t lower(uint8_t byte) noexcept nogil:
     return byte | 0x20 if 65 <= byte <= 90 else byte
 
 
-def texts_with(const uint8_t[::1] utf8, const uint64_t[::1] ends, const uint8_t[::1] part, uint8_t[::1] marks):
+def texts_with(
+    const uint8_t[::1] utf8, const uint64_t[::1] ends, const uint8_t[::1] part: bytes, uint8_t[::1] marks,
+) -> bool:
     """Mark the ASCII texts that contain ``part``, ignoring case, with 1, and all texts that aren't ASCII with 2.
 
     Text ``i`` is ``utf8[ends[i - 1]:ends[i]]``; ``part`` is lower-case ASCII and not empty. Return False if a text ends
@@ -58,7 +60,7 @@ def texts_with(const uint8_t[::1] utf8, const uint64_t[::1] ends, const uint8_t[
     return is_whole
 
 
-def mark_equal(const uint8_t[::1] utf8, const uint64_t[::1] ends, const uint8_t[::1] wanted, uint8_t[::1] marks):
+def mark_equal(const uint8_t[::1] utf8, const uint64_t[::1] ends, const uint8_t[::1] wanted: bytes, uint8_t[::1] marks):
     """Mark the texts that are ``wanted`` with 1; the other marks stay. Text 0 begins at 0, and all are in ``utf8``."""
     cdef size_t count = min(ends.shape[0], marks.shape[0]), length = wanted.shape[0], text
     cdef uint64_t begin = 0

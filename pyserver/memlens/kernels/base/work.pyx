@@ -32,7 +32,7 @@ cdef class Work:
         """What begins now is this part of the work."""
         self.first, self.last = first, last
 
-    def report(self, double done):
+    def report(self, double done) -> bool:
         """Say that a fraction of this part is done. Whether the rest is still wanted."""
         return self.look(done) == 0
 
@@ -41,11 +41,11 @@ cdef class Work:
         self.stopped = 1
 
     @property
-    def is_stopped(self):
+    def is_stopped(self) -> bool:
         """Whether the result is no longer wanted."""
         return read_anew(&self.stopped) != 0
 
     @property
-    def fraction(self):
+    def fraction(self) -> float:
         """How much of it is done, 0 to 1. It never goes back."""
         return self.done

@@ -70,7 +70,7 @@ cdef class CompactTree:
         const uint32_t[::1] tops,
         const uint32_t[::1] lost,
         size_t types,
-        tuple columns,
+        tuple columns: tuple[U32, U32, U32, U32, U32, U64, U64],
         uint32_t[::1] group,
         uint32_t[::1] queue,
     ):
@@ -102,7 +102,7 @@ cdef class CompactTree:
         vector_free(&self.children)
         vector_free(&self.cursors)
 
-    def run(self, size_t most):
+    def run(self, size_t most) -> bool:
         """Make the children of up to ``most`` nodes; return whether there are more. Raises MemoryError."""
         cdef int status = 0
         cdef size_t end = self.done + most

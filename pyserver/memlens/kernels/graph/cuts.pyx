@@ -46,7 +46,7 @@ def freed_without(
     const uint32_t[::1] targets,
     uint32_t holder,
     size_t most,
-):
+) -> tuple[tuple[int, int] | None, int]:
     """Bytes that nothing would reach without all references from ``sources`` to ``targets``, and objects looked at.
 
     The bytes are those in the heap and, by ``native``, those outside of it; where that is empty, none are known.
@@ -195,7 +195,7 @@ cdef class OtherHolders:
         const uint32_t[::1] without,
         size_t most,
         Work work not None,
-    ):
+    ) -> bool | None:
         """Whether one of ``referrers`` has a reference that retains an object, and isn't dominated by it.
 
         Referrers ascend and may stand several times; those ``without``, which ascend as well, don't count. None where

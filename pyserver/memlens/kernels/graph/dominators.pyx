@@ -352,12 +352,12 @@ def dominators(
     const uint32_t[::1] roots,
     long long root,
     bint attach,
-    referrers,
+    referrers: Callable[[], tuple[U64, U32, U8]],
     uint32_t[::1] order,
     uint32_t[::1] idom,
-    room,
+    room: Callable[[int, str], npt.NDArray[Any]],
     long long contested=CONTESTED,
-):
+) -> tuple[int, int, U32 | None]:
     """Number vertices and compute dominators.
 
     Returns how many vertices there are, how many of them are reachable, and the immediate dominators of the reachable

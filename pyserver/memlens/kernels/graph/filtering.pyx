@@ -122,7 +122,7 @@ def names_used(
 
 def rows_named(
     const uint32_t[::1] name, const uint8_t[::1] kind, const uint8_t[::1] by_text, const uint8_t[::1] fits
-):
+) -> Buffer:
     """The numbers of the references with names that ``fits``, as ``uint64``; see :func:`having`. Raises MemoryError."""
     cdef uint64_t row
     cdef size_t count = fits.shape[0], text

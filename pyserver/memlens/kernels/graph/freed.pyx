@@ -57,7 +57,7 @@ cdef class Holding:
             raise ValueError("a distance for each object")
         self.held = held_of(start, target, kind, back_start, back, back_kind, follows, shallow, native, distance)
 
-    def move_away(self, const uint32_t[::1] dropped, Work work not None):
+    def move_away(self, const uint32_t[::1] dropped, Work work not None) -> tuple[int, int, int] | None:
         """Change each distance to what it is without what is left out; NONE for what no root reaches then.
 
         Objects ``dropped`` were roots, and aren't any more. Returns how many objects that are, of those that were
@@ -108,7 +108,7 @@ cdef class Holding:
 
     def freed(
         self, const uint32_t[::1] sources, const uint32_t[::1] targets, size_t most, Work work not None
-    ):
+    ) -> tuple[tuple[int, int] | None, int] | None:
         """Bytes that nothing would hold without all references from ``sources`` to ``targets`` as well.
 
         They are those in the heap and those outside of it. And how many references were looked at; the bytes are None
@@ -292,7 +292,7 @@ cdef class Retained:
         self.found.native += found.native
         fail(status)
 
-    def sum_up(self):
+    def sum_up(self) -> tuple[int, int, int] | None:
         """How many objects are retained, their bytes, and the bytes that they own outside of the heap.
 
         None if the work was stopped. Raises MemoryError.

@@ -69,7 +69,7 @@ cdef int begin(Top *top, Vector *kept, const uint64_t[::1] values, size_t total,
     return 0
 
 
-def largest(const uint64_t[::1] values, const uint32_t[::1] numbers, size_t most):
+def largest(const uint64_t[::1] values, const uint32_t[::1] numbers, size_t most) -> Buffer:
     """The ``most`` numbers with the largest values, the largest first, those of equal values in ascending order.
 
     ``values`` has an item for each number that there may be. Raises IndexError for a number without one, and
@@ -99,7 +99,7 @@ def largest(const uint64_t[::1] values, const uint32_t[::1] numbers, size_t most
     return column_of(&kept, b"I")
 
 
-def largest_marked(const uint64_t[::1] values, const uint8_t[::1] marks, size_t most):
+def largest_marked(const uint64_t[::1] values, const uint8_t[::1] marks, size_t most) -> Buffer:
     """The same of the numbers whose item of ``marks`` isn't 0; ``values`` has as many. Raises MemoryError."""
     cdef Vector kept
     cdef Top top

@@ -101,7 +101,7 @@ def least_cut(
     size_t most_steps,
     size_t most_looked_at,
     Work work not None,
-):
+) -> tuple[memoryview, memoryview, memoryview] | int | None:
     """The references that paths from ``holder`` to the objects ``sought`` go by, and those of them that cut all paths.
 
     ``holder`` is none of the objects and dominates them, or is the number of objects where only ``roots`` do together:

@@ -87,7 +87,7 @@ cdef class LeftOut:
         uint32_t wanted,
         const uint32_t[::1] among,
         Work work not None,
-    ):
+    ) -> int | None:
         """Leave out the references of the name ``wanted`` of some objects; how many there are.
 
         ``name`` has one item per reference, and ``by_text`` one per kind: whether its names are such numbers. None if
@@ -126,7 +126,7 @@ cdef class LeftOut:
 
     def add_name(
         self, const uint32_t[::1] name, const uint8_t[::1] by_text, uint32_t wanted, Work work not None
-    ):
+    ) -> int | None:
         """The same of all objects."""
         cdef size_t item = 0, high, step
         cdef uint64_t row, count = 0

@@ -49,7 +49,7 @@ def spread_owners(
     const uint8_t[::1] follows,
     uint32_t[::1] owner,
     Work work not None,
-):
+) -> bool | None:
     """Give objects without an ``owner`` (NO_NUMBER) the one of what refers to them, through others without one.
 
     What objects of several owners lead to has SEVERAL. Returns None if ``work`` was stopped, and then the owners are of

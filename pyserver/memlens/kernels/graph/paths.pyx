@@ -63,7 +63,7 @@ cdef class PathSearch:
         const uint8_t[::1] follows,
         const uint8_t[::1] is_root,
         uint32_t item,
-        LeftOut left_out=None,
+        LeftOut left_out: LeftOut | None = None,
     ):
         vector_init(&self.queue, 4)
         vector_init(&self.towards, 4)
@@ -89,7 +89,7 @@ cdef class PathSearch:
             return -1
         return vector_push_u32(&self.towards, towards)
 
-    def next_path(self, size_t most):
+    def next_path(self, size_t most) -> Buffer | None:
         """The next path as ``uint32`` numbers of objects, from a root to the object; None when there is no other.
 
         ``most`` bounds how many objects are looked at, those with many references counting for several; once they are
@@ -145,7 +145,7 @@ cdef class PathSearch:
         return way(<uint32_t *> self.towards.data, <uint32_t *> self.queue.data, <uint32_t> one, 0)
 
     @property
-    def is_complete(self):
+    def is_complete(self) -> bool:
         """Whether everything that holds the object has been looked at."""
         return self.first >= self.queue.count and self.at == self.end
 
@@ -236,8 +236,8 @@ cdef class WaySearch:
         const uint32_t[::1] distance,
         const uint32_t[::1] dominator,
         uint32_t item,
-        avoided=(),
-        not_before=(),
+        avoided: Iterable[int] = (),
+        not_before: Iterable[int] = (),
         bint passes_item=False,
         uint32_t longest=NO_NUMBER,
         size_t many=MANY,
@@ -276,7 +276,7 @@ cdef class WaySearch:
         vector_free(&self.heap)
         vector_free(&self.not_before)
 
-    def next_path(self, size_t most):
+    def next_path(self, size_t most) -> Buffer | None:
         """The path as ``uint32`` numbers of objects, from a root to the object; None when there is none.
 
         ``most`` bounds how many objects are looked at, those with many references counting for several; once they are
@@ -396,6 +396,6 @@ cdef class WaySearch:
         return False
 
     @property
-    def is_complete(self):
+    def is_complete(self) -> bool:
         """Whether everything that may hold the object has been looked at."""
         return self.heap.count == 0

@@ -57,7 +57,9 @@ cdef int reach(const Graph *graph, const uint32_t[::1] sources, Mark *marks, siz
     return 0
 
 
-def leaders(const uint64_t[::1] start, const uint32_t[::1] target, uint8_t[::1] seen, const uint32_t[::1] order):
+def leaders(
+    const uint64_t[::1] start, const uint32_t[::1] target, uint8_t[::1] seen, const uint32_t[::1] order,
+) -> Buffer:
     """Those of some objects, as ``uint32``, that aren't ``seen`` and that none of them before it in the order leads to.
 
     All of what they lead to is 1 in ``seen`` then. Raises MemoryError.

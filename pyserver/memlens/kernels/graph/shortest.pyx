@@ -17,7 +17,7 @@ def first_found(
     uint32_t[::1] order,
     uint32_t[::1] parent,
     Work work not None,
-):
+) -> int | None:
     """Search breadth first from ``sources``, in their order, through references in theirs.
 
     ``order`` gets the objects that are reached, in the order in which they are, and ``parent`` the object from which

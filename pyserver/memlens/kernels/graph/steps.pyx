@@ -39,8 +39,8 @@ def one_up(
     uint32_t[::1] above,
     uint64_t[::1] rows,
     uint64_t most,
-    LeftOut left_out=None,
-):
+    LeftOut left_out: LeftOut | None = None,
+) -> int | None:
     """Fill ``above`` with what stands before each of some distinct objects, and ``rows`` with the reference's number.
 
     ``distance`` is the least number of references that ``follows`` from a root; that of each object isn't 0. Of what

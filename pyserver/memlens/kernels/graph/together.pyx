@@ -35,7 +35,7 @@ def retained_together(
     const uint64_t[::1] native,
     uint64_t[::1] outside,
     Work work not None,
-):
+) -> bool:
     """Add the objects that each group retains to its item of ``counts``, and their bytes to that of ``sums``.
 
     Likewise what they own outside of the heap, by ``native``, to that of ``outside``, unless ``native`` is empty.

@@ -117,7 +117,7 @@ def below_own_group(
     const uint32_t[::1] group,
     size_t groups,
     uint8_t[::1] below,
-):
+) -> bool:
     """Mark in ``below`` those nodes of a tree that have a node of the same group above them.
 
     A node's children are ``child`` from ``first`` up to ``last`` of it, or without a ``child`` these numbers
@@ -183,7 +183,7 @@ def sums_by_group(
     uint64_t[::1] counts,
     uint64_t[::1] own,
     uint64_t[::1] held,
-):
+) -> bool:
     """Add up the ``chosen`` objects from ``first`` up to ``last`` by the groups of their types.
 
     That is how many they are, their own bytes and what they retain.

@@ -4,7 +4,7 @@
 from libc.stdint cimport int64_t, uint8_t
 
 
-def parse(const uint8_t[::1] data, int64_t[::1] out):
+def parse(const uint8_t[::1] data: Buffer, int64_t[::1] out) -> int:
     """Parse the numbers of a text of digits, commas and white space that ends after a whole number.
 
     ``out`` has room for one per two bytes. Returns how many there are; -1 - N if the byte N is another one.

@@ -99,7 +99,10 @@ cdef size_t skip_blanks(const uint8_t *data, size_t at, size_t end, bint commas)
     return at
 
 
-def sections(const uint8_t[::1] data, flat, str until=None, size_t at=0, dict found=None):
+def sections(
+    const uint8_t[::1] data: Buffer, flat: Collection[str], str until: str | None = None, size_t at=0,
+    dict found: dict[str, tuple[int, int]] | None = None,
+) -> tuple[int, int, dict[str, tuple[int, int]]]:
     """Locate the values of the file's top-level object; ``flat`` has the keys of arrays of numbers.
 
     Return ``(status, offset of the error, {key: (start, end)})``; where the key ``until`` comes, MORE, the offset of

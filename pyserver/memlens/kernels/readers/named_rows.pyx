@@ -33,7 +33,7 @@ cdef class Rows:
         """``bits`` are by type; each row has ``width`` numbers, one of them its type and one that of its string."""
         self._width, self._type_at, self._name_at, self._bits = width, type_at, name_at, bits
 
-    def take(self, const uint8_t[::1] data, uint16_t[::1] uses):
+    def take(self, const uint8_t[::1] data: Buffer, uint16_t[::1] uses) -> int:
         """Read a piece, and return how many bytes of it are read. After FULL call it again with the others."""
         cdef Py_ssize_t at = 0
         cdef Py_ssize_t count = data.shape[0]

@@ -43,7 +43,7 @@ cdef bint forbidden(uint8_t op) noexcept nogil:
 cdef class Machine(Scan):
     """Runs ``data`` (the whole pickle, usually a mapped file) in steps."""
 
-    def __cinit__(self, const uint8_t[::1] data):
+    def __cinit__(self, const uint8_t[::1] data: Buffer):
         cdef uint64_t seed = int.from_bytes(os.urandom(8), "little") | 1
         self.root_kind = NONE
         self.own(&self.stack, sizeof(Value))
@@ -545,10 +545,10 @@ cdef class Machine(Scan):
 
     # ---- for Python ----
 
-    def string_at(self, uint32_t row):
+    def string_at(self, uint32_t row) -> str:
         return interner_text(&self.strings, row)
 
-    def settings(self, uint32_t dict_row, bint nested=True):
+    def settings(self, uint32_t dict_row, bint nested=True) -> dict[str, Any]:
         """Return a dict of plain values that isn't a row of a table, such as ``allocator_settings``.
 
         The first few dicts in it are included, without dicts of their own.

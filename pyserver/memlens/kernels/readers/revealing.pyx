@@ -31,7 +31,7 @@ for each in range(10):
 KINDS[43] = KINDS[45] = KINDS[95] = OTHER
 
 
-def find(const uint8_t[::1] data, tuple endings, uint8_t[::1] found):
+def find(const uint8_t[::1] data: Buffer, tuple endings: tuple[bytes, ...], uint8_t[::1] found):
     """Note in ``found`` which texts, in UTF-8 with a zero byte between two, may have a mark; others have none.
 
     ``endings`` are the last parts of hosts' names. Texts with other characters than ASCII's always may.

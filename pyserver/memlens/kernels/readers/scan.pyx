@@ -22,11 +22,11 @@ cdef class Scan:
         return 0
 
     @property
-    def offset(self):
+    def offset(self) -> int:
         """The number of bytes that have been read and won't be read again."""
         return self.position
 
-    def run(self, size_t limit):
+    def run(self, size_t limit) -> int:
         """Continue until at least ``limit`` bytes have been read. Returns OK at the end, else MORE or an error."""
         cdef int status
         with nogil:

@@ -5,7 +5,7 @@ from libc.stdint cimport uint8_t, uint64_t
 from libc.string cimport memcpy
 
 
-def count_texts(const uint8_t[::1] data):
+def count_texts(const uint8_t[::1] data) -> tuple[int, int, int]:
     """Return how many texts there are, their bytes, and where a text is cut off: -1 if none is."""
     cdef size_t at = 0, end = data.shape[0]
     cdef uint64_t count = 0, bytes_ = 0, length

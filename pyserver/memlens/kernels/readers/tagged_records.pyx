@@ -19,8 +19,8 @@ cdef enum:
 
 
 def find(
-    const uint8_t[::1] data, const int32_t[::1] widths, const uint8_t[::1] wanted, uint8_t last, uint64_t[::1] out,
-    uint64_t counted, Py_ssize_t place,
+    const uint8_t[::1] data: Buffer, const int32_t[::1] widths, const uint8_t[::1] wanted, uint8_t last,
+    uint64_t[::1] out, uint64_t counted, Py_ssize_t place,
 ) -> tuple[int, int, bool, int]:
     """Find records in a part of a file that begins with one.
 

@@ -237,7 +237,10 @@ cdef class _Spans:
         return 0
 
 
-def spans(const uint64_t[::1] boundaries, finals, trace, uint32_t implied_end):
+def spans(
+    const uint64_t[::1] boundaries, finals: tuple[U32, U32, U32, U16, U16, U8],
+    trace: tuple[U32, U8, U32, U32, U32, U16, U16, U8], uint32_t implied_end,
+) -> Buffer:
     """Return the spans of one device, in no particular order, as rows of :data:`SPAN_FORMAT`.
 
     ``boundaries`` are the distinct addresses at which ranges begin or stop, ascending, at least two. ``finals`` has

@@ -51,9 +51,9 @@ cdef struct Visible:
 
 
 def live_by_group(const int64_t[::1] sizes, const uint32_t[::1] ends, const uint32_t[::1] ends_64,
-                  const uint32_t[::1] ends_4096, const Code[::1] codes, const uint8_t[::1] lit,
+                  const uint32_t[::1] ends_4096, const Code[::1] codes: U8 | U32, const uint8_t[::1] lit,
                   const uint32_t[::1] moments, const uint32_t[::1] stops, size_t first_column, size_t last_column,
-                  int64_t[:, :, ::1] sums, int64_t least_bytes):
+                  int64_t[:, :, ::1] sums, int64_t least_bytes) -> Buffer:
     """Sum the live allocations in columns ``[first_column, last_column)`` by group.
 
     ``codes`` has the group of each allocation. ``sums``, int64[layers, columns, groups], must be zeros; it has one, two
@@ -225,10 +225,12 @@ cdef class _Layout:
         return 0
 
 
-def lay_out(const int64_t[:, :, ::1] sums, const uint32_t[::1] blocks_of, const int64_t[::1] sizes,
-            const uint32_t[::1] rows, const uint8_t[::1] lit, const uint32_t[::1] entering,
-            const uint32_t[::1] entering_from, const uint32_t[::1] leaving, const uint32_t[::1] leaving_from,
-            size_t first_column, size_t last_column, double y0, double y1, uint32_t pixel_rows, size_t most_bytes):
+def lay_out(
+    const int64_t[:, :, ::1] sums, const uint32_t[::1] blocks_of, const int64_t[::1] sizes, const uint32_t[::1] rows,
+    const uint8_t[::1] lit, const uint32_t[::1] entering, const uint32_t[::1] entering_from,
+    const uint32_t[::1] leaving, const uint32_t[::1] leaving_from, size_t first_column, size_t last_column, double y0,
+    double y1, uint32_t pixel_rows, size_t most_bytes,
+) -> tuple[Buffer, Buffer] | float:
     """Lay out columns ``[first_column, last_column)``; groups are stacked in the order of their numbers.
 
     ``sums`` are those of :func:`live_by_group`. Visible allocations have slots, 64 to a block; those of group ``g``

@@ -132,7 +132,7 @@ cdef class Layer:
 
     def gather(self, const uint32_t[::1] ends, const uint32_t[::1] ends_64, const uint32_t[::1] ends_4096,
                const int64_t[::1] ys, const int64_t[::1] sizes, const uint32_t[::1] stops, const uint32_t[::1] moments,
-               uint32_t first, uint32_t last, double y0, double y1, uint32_t rows, size_t most_bytes):
+               uint32_t first, uint32_t last, double y0, double y1, uint32_t rows, size_t most_bytes) -> float:
         """Separate the visible items into rects of their own and thin ones. Items are ordered by their starts.
 
         ``moments`` has the moment of each column, ascending from ``first`` to ``last``, and ``stops`` how many items
@@ -254,7 +254,7 @@ cdef class Layer:
         return vector_push_u32(&self.bands, item)
 
     @property
-    def merged_rows(self):
+    def merged_rows(self) -> int:
         """The number of rows with merged items."""
         cdef size_t row, count = 0
         for row in range(self.row_count):
@@ -262,19 +262,19 @@ cdef class Layer:
         return count
 
     @property
-    def tall_bytes(self):
+    def tall_bytes(self) -> int:
         """The bytes of the items at least a row tall in a packed answer."""
         return self.tall * RECT_BYTES + self.bands.count * BAND_BYTES
 
     @property
-    def merged_items(self):
+    def merged_items(self) -> int:
         """The number of items less than a row tall."""
         return self.thin.count
 
     cdef size_t packed_bytes(self) noexcept nogil:
         return self.rects.count * RECT_BYTES + self.bands.count * BAND_BYTES
 
-    def lay(self, uint32_t shortest, size_t most_bytes):
+    def lay(self, uint32_t shortest, size_t most_bytes) -> tuple[Buffer, Buffer] | float:
         """Return ``(rects, bands)``, the bands as numbers of items. The gathered items are dropped then.
 
         The runs of a row begin at least ``shortest`` columns apart, which reduces their number; gaps shorter than that

@@ -34,7 +34,7 @@ cdef inline size_t first_beyond(const Sorted *column, size_t count, size_t start
     return high
 
 
-def count_until(const Sorted[::1] column, const int64_t[::1] values, int64_t[::1] counts):
+def count_until(const Sorted[::1] column: U32 | I64, const int64_t[::1] values, int64_t[::1] counts):
     """Fill ``counts`` with the number of rows of a sorted column that are at most each of the ascending ``values``.
 
     The counts ascend even if the column, in a damaged archive, isn't sorted.

@@ -32,7 +32,7 @@ cdef enum:
 
 
 def live_at(const uint32_t[::1] ends, const uint32_t[::1] ends_64, const uint32_t[::1] ends_4096, size_t stop,
-            uint32_t moment):
+            uint32_t moment) -> Buffer:
     """Return the allocations below ``stop`` that are live at ``moment``, oldest first (``uint32``)."""
     cdef Vector found
     cdef size_t at = 0
@@ -492,7 +492,7 @@ cdef class Sweep:
         return close_all(&self.strips, last_column)
 
     def run(self, const uint32_t[::1] moments, const uint32_t[::1] stops, size_t first_column, size_t last_column,
-            double y0, double y1, uint32_t rows, size_t most_bytes):
+            double y0, double y1, uint32_t rows, size_t most_bytes) -> tuple[Buffer, Buffer] | float:
         """Lay out columns ``[first_column, last_column)`` of the ascending ``moments``; the others stay empty.
 
         ``stops[column]`` is how many allocations have started by its moment. Returns ``(rects, bands)``, or if these

@@ -279,7 +279,7 @@ cdef class Matcher:
 
     def match(self, const uint8_t[::1] actions, const uint64_t[:] addresses, const int64_t[:] sizes,
               const uint32_t[:] stacks, const uint16_t[:] streams, const uint8_t[::1] categories,
-              uint32_t[::1] owners, blocks, uint32_t[::1] held):
+              uint32_t[::1] owners, blocks: tuple[U64, I64, U32, U16, U8], uint32_t[::1] held) -> Buffer:
         """Match the events; ``owners[event]`` becomes the allocation that the event starts or frees, or NEVER.
 
         ``blocks`` has the columns of the live blocks: address, requested, stack, stream, pending; ``held[block]``
@@ -375,7 +375,7 @@ def live_over_time(const int64_t[:] sizes, const uint32_t[:] starts, const uint3
         raise IndexError("an allocation starts after the last event")
 
 
-def build_tree(const uint64_t[:] starts, const uint32_t[:] frames, uint32_t[::1] stack_nodes):
+def build_tree(const uint64_t[:] starts, const uint32_t[:] frames, uint32_t[::1] stack_nodes) -> tuple[Buffer, Buffer]:
     """Build the prefix tree of stacks, with the outermost frames at the root. Stacks have their innermost frame first.
 
     Fills ``stack_nodes`` with the node of each stack, and returns ``(parents, frames)`` of the nodes. Node 0 is the

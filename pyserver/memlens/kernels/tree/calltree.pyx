@@ -127,7 +127,7 @@ cdef uint32_t child_of(Tree *tree, uint32_t parent, uint32_t name) noexcept nogi
 def merge(const uint32_t[::1] parents, const uint32_t[::1] frames, const uint32_t[::1] names,
           const uint8_t[::1] folding, const uint8_t[::1] hidden, uint32_t focus, int focus_mode,
           uint32_t[::1] merged, uint32_t[::1] new_parents, uint32_t[::1] new_names, uint32_t[::1] child,
-          uint32_t[::1] sibling):
+          uint32_t[::1] sibling) -> int:
     """Merge a prefix tree of frames into one of names, and return the number of its nodes, including the root.
 
     The name of a frame is ``names[frame]``. A ``hidden`` name is left out, and its callees become callees of its
@@ -217,7 +217,9 @@ def families(const uint32_t[::1] parents, uint32_t[::1] child, uint32_t[::1] sib
                 child[parents[node]] = <uint32_t> node
 
 
-def pick(const uint32_t[::1] parents, const uint32_t[::1] names, const uint32_t[::1] ends, uint32_t[::1] places):
+def pick(
+    const uint32_t[::1] parents, const uint32_t[::1] names, const uint32_t[::1] ends, uint32_t[::1] places,
+) -> tuple[Buffer, Buffer, Buffer]:
     """Return the part of a tree with the paths to the nodes ``ends``, as ``(parents, names, nodes)``.
 
     ``nodes`` has the numbers of its nodes in the whole tree, and ``places`` receives the numbers of ``ends`` in the
@@ -334,7 +336,7 @@ cdef uint32_t new_node(Vector *to_parents, Vector *to_names, uint32_t parent, ui
 
 
 def invert(const uint32_t[::1] parents, const uint32_t[::1] names, const uint8_t[::1] counted, uint32_t[::1] ends,
-           size_t most):
+           size_t most) -> tuple[Buffer, Buffer]:
     """Invert a tree, so that innermost names are at the root. Returns ``(parents, names)`` of the new tree.
 
     Each node with a value of its own (``counted``) is a stack; ``ends`` receives the node at which the inverted stack
@@ -429,8 +431,10 @@ ctypedef fused Number:
     int64_t
 
 
-def sum_changes(const uint32_t[:] samples, const Number[:] allocated, const Number[:] freed, int64_t more, int64_t less,
-                int64_t[::1] sums):
+def sum_changes(
+    const uint32_t[:] samples, const Number[:] allocated: U32 | I64, const Number[:] freed: U32 | I64, int64_t more,
+    int64_t less, int64_t[::1] sums,
+):
     """Sum ``more`` times what was allocated minus ``less`` times what was freed, by sample.
 
     Raises IndexError for a sample that is out of range.
@@ -489,7 +493,7 @@ def least_up(const uint32_t[::1] parents, uint32_t[::1] values):
                 values[parents[node]] = values[node]
 
 
-def deepest(const uint32_t[::1] parents, const int64_t[::1] widths):
+def deepest(const uint32_t[::1] parents, const int64_t[::1] widths) -> int:
     """Return the depth of the deepest node with a width; the root's depth is 0."""
     cdef size_t node, nodes = parents.shape[0]
     cdef uint32_t most = 0

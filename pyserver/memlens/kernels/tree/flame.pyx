@@ -148,9 +148,9 @@ cdef class Layout:
     cdef Run rest           # the thinnest of the children, which follow the others
 
     def __init__(self, const uint32_t[::1] parents, const uint32_t[::1] names, const uint32_t[::1] child,
-                 const uint32_t[::1] sibling, const int64_t[::1] widths, const uint32_t[::1] times=None,
-                 const uint32_t[::1] numbers=None, const uint32_t[::1] more=None,
-                 const int64_t[::1] more_width=None):
+                 const uint32_t[::1] sibling, const int64_t[::1] widths, const uint32_t[::1] times: U32 | None = None,
+                 const uint32_t[::1] numbers: U32 | None = None, const uint32_t[::1] more: U32 | None = None,
+                 const int64_t[::1] more_width: I64 | None = None):
         """``child`` and ``sibling`` are those of :func:`calltree.families`.
 
         If the tree has only the largest nodes of a whole one, ``numbers`` has their numbers there, ``more`` the number
@@ -352,8 +352,11 @@ cdef class Layout:
             run = self.rest
         return self.flush(parent.node, &run, row, seen)
 
-    def run(self, double x0, double x1, uint32_t width, double thinnest, size_t first_depth, size_t rows, size_t most,
-            const uint8_t[::1] held=None, const int64_t[::1] before=None, const int64_t[::1] after=None):
+    def run(
+        self, double x0, double x1, uint32_t width, double thinnest, size_t first_depth, size_t rows, size_t most,
+        const uint8_t[::1] held: U8 | None = None, const int64_t[::1] before: I64 | None = None,
+        const int64_t[::1] after: I64 | None = None,
+    ) -> tuple[Buffer, Buffer] | None:
         """Lay out the boxes at least ``thinnest`` pixels wide in ``rows`` rows from the depth ``first_depth`` on.
 
         Values ``[x0, x1]`` are spread over ``width`` pixels. The root's depth is 0, and it is never merged. ``held`` is
@@ -404,7 +407,7 @@ cdef class Layout:
             raise MemoryError
         return None if full else (column_of(&self.boxes, BOX_FORMAT), column_of(&self.sides, SIDES_FORMAT))
 
-    def children_of(self, uint32_t node):
+    def children_of(self, uint32_t node) -> Buffer:
         """Return the children of a node in order (``uint32``). Raises IndexError."""
         cdef Vector result
         cdef size_t index
@@ -423,7 +426,7 @@ cdef class Layout:
             raise MemoryError
         return column_of(&result, b"I")
 
-    def place(self, uint32_t node):
+    def place(self, uint32_t node) -> tuple[int, int]:
         """Return the left edge of a node on the axis of values, and its depth (0 for the root). Raises IndexError."""
         cdef int64_t left = 0, key
         cdef uint32_t depth = 0, at, parent

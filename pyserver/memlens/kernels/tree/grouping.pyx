@@ -84,7 +84,7 @@ def group_sums(const uint32_t[::1] codes, const uint32_t[::1] rows, const uint32
         raise IndexError("an item's row or group is out of range")
 
 
-def intern_pairs(const uint32_t[::1] left, const uint32_t[::1] right, uint32_t first, uint32_t[::1] codes):
+def intern_pairs(const uint32_t[::1] left, const uint32_t[::1] right, uint32_t first, uint32_t[::1] codes) -> Buffer:
     """Number the distinct pairs of two columns from ``first`` on, and fill ``codes`` with the number of each pair.
 
     Rows in which ``right`` is NEVER are skipped. Returns the distinct pairs as ``uint32``, left and right in turn.

@@ -21,7 +21,6 @@ from memlens.packs.api.formats import (
     Program,
     Proof,
     Redaction,
-    TraceWriter,
     WithoutPeople,
     Writer,
 )
@@ -69,50 +68,6 @@ if TYPE_CHECKING:
 
     Lineless = Callable[[Snapshot, Device, str], tuple["npt.NDArray[np.bool_]", Text]]
 
-__all__ = [
-    "NOTHING",
-    "Classes",
-    "CollectionTypes",
-    "Contents",
-    "Declarations",
-    "DumpWriter",
-    "Exhausted",
-    "FilterTerm",
-    "Foreign",
-    "Format",
-    "FrameVariables",
-    "Grown",
-    "JoinedTexts",
-    "JsonFormat",
-    "Language",
-    "LibraryArchives",
-    "Machinery",
-    "Namespaces",
-    "Objects",
-    "Ooms",
-    "Operators",
-    "OwnMemory",
-    "Pack",
-    "Page",
-    "Pages",
-    "Part",
-    "Platform",
-    "Program",
-    "Proof",
-    "Realms",
-    "Recorder",
-    "RecordingKind",
-    "Redaction",
-    "Rule",
-    "RuntimeKind",
-    "Scopes",
-    "Texts",
-    "ThreadValues",
-    "TraceWriter",
-    "WithoutPeople",
-    "Writer",
-]
-
 
 class Language(Struct, frozen=True, kw_only=True):
     """A language whose files are always recorded with their folder, and whose functions may have any name."""
@@ -127,14 +82,16 @@ class Language(Struct, frozen=True, kw_only=True):
     """How the names begin of functions of its runtime that no program has."""
 
 
-class Machinery(Struct, frozen=True, kw_only=True):
+class Machinery(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A kind of what a framework allocates for itself, by functions on the stack."""
 
     name: str
     """In the filter's ``machinery:``."""
-    title: Text
+    owner: Text = NOTHING
+    """The title of findings about it: ``PyTorch's own``."""
+    title: Text = NOTHING
     """In a sentence: ``workspaces of cuDNN``."""
-    advice: Text | None
+    advice: Text | None = None
     """What the framework documents that can be done about them."""
     functions: tuple[str, ...]
     """Patterns of the filter's ``function:``, any of which may match."""
@@ -151,15 +108,6 @@ class Machinery(Struct, frozen=True, kw_only=True):
     def term(self) -> str:
         """The filter term that finds them."""
         return f"machinery:={self.name}"
-
-
-class OwnMemory(Struct, frozen=True, kw_only=True):
-    """All that a framework allocates for itself."""
-
-    title: Text
-    """Of the finding about it: ``PyTorch's own``."""
-    kinds: tuple[Machinery, ...]
-    """A stack with functions of several kinds is of the first."""
 
 
 class Rule(Struct, frozen=True, kw_only=True):
@@ -202,7 +150,8 @@ class Pack(Struct, frozen=True, kw_only=True):
     """Folders that a language's installers put libraries into, with slashes: after them a path is a library's."""
     formats: tuple[Format, ...] = ()
     foreign: Part[tuple[Foreign, ...]] | None = None
-    own_memory: Part[OwnMemory] | None = None
+    machinery: Part[tuple[Machinery, ...]] | None = None
+    """What a framework allocates for itself; a stack with functions of several kinds is of the first."""
     operators: Part[Operators] | None = None
     ooms: Part[Ooms] | None = None
     namespaces: tuple[str, ...] = ()

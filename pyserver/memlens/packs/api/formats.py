@@ -1,7 +1,7 @@
 """What a pack may declare of files: those that it reads and writes, and those that it doesn't read."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
 from msgspec import Struct
 
@@ -24,6 +24,12 @@ if TYPE_CHECKING:
     from memlens.store.trace.device import Device
     from memlens.views.trace.oom.answers import MarksAnswer, OomAnswer
     from memlens.views.trace.what_if import Replayed
+
+    StacksWriter = Callable[[Samples, str], bytes]
+    TraceWriter = Callable[[Snapshot, int | None, FileOutput, Report], None]
+
+
+T = TypeVar("T")
 
 
 def _never(*_: object) -> bool:
@@ -73,23 +79,13 @@ class WithoutPeople(Protocol):
         """What is written, with the offset in the file up to which it was read."""
 
 
-class Writer(Struct, frozen=True, kw_only=True):
-    """Writes stacks with values in a format, for other tools; the format's name is the option of ``memlens export``."""
+class Writer(Struct, Generic[T], frozen=True, kw_only=True):
+    """Writes a format for other tools; the format's name is the option of ``memlens export``."""
 
     file: str
     """What the help calls the file, as ``OUT.pb.gz``."""
     help: str
-    write: "Part[Callable[[Samples, str], bytes]]"
-    """Returns the file of some samples, with a title."""
-
-
-class TraceWriter(Struct, frozen=True, kw_only=True):
-    """Writes the trace of a device, as :class:`Writer` does stacks."""
-
-    file: str
-    help: str
-    write: "Part[Callable[[Snapshot, int | None, FileOutput, Report], None]]"
-    """Takes a snapshot, the number of a device (None: the one that is shown first), and where to write it."""
+    write: Part[T]
 
 
 class Program(Struct, frozen=True, kw_only=True):
@@ -194,8 +190,10 @@ class Format(Struct, frozen=True, kw_only=True):
     """Of traces: what is inferred when their reading ends."""
     module_classes: Part["type[ModuleClasses]"] | None = None
     """Of traces with modules: how sources name the classes of these."""
-    writer: Writer | None = None
-    trace_writer: TraceWriter | None = None
+    writer: "Writer[StacksWriter] | None" = None
+    """Returns the file of stacks with values, with a title."""
+    trace_writer: "Writer[TraceWriter] | None" = None
+    """Takes a snapshot, the number of a device (None: the one that is shown first), and where to write it."""
     replay: "Part[Callable[[Snapshot, Device], Replayed]] | None" = None
     """Of traces: serves their requests again, with other settings of the allocator."""
     without_ooms: str = ""

@@ -165,7 +165,7 @@ class _Reader:
     """Converts the scanner's tables to the model."""
 
     def __init__(self, source: Source, scanner: kernel.Scanner) -> None:
-        def table(name: "kernel.Table") -> Column:
+        def table(name: str) -> Column:
             return np.asarray(scanner.take(name))
 
         self.source = source

@@ -1,6 +1,6 @@
 """The world of PyTorch: snapshots of its allocators, and what other tools make of them."""
 
-from memlens.packs.api import Format, Pack, Part, Rule, TraceWriter
+from memlens.packs.api import Format, Pack, Part, Rule, Writer
 from memlens.texts import phrase
 
 _HERE = "memlens.packs.pytorch"
@@ -9,7 +9,7 @@ PACK = Pack(
     name="pytorch",
     title="PyTorch",
     libraries=("pytorch",),
-    own_memory=Part(f"{_HERE}.machinery:OWN"),
+    machinery=Part(f"{_HERE}.machinery:KINDS"),
     operators=Part(f"{_HERE}.operators"),
     ooms=Part(f"{_HERE}.ooms"),
     # as the CPU profiler writes paths
@@ -42,7 +42,7 @@ PACK = Pack(
             inference=Part(f"{_HERE}.inference:TorchInference"),
             module_classes=Part(f"{_HERE}.module_classes:TorchClasses"),
             reader=Part(f"{_HERE}.snapviewer"),
-            trace_writer=TraceWriter(
+            trace_writer=Writer(
                 file="OUT.zip",
                 help="the trace for SnapViewer, which opens the unzipped folder",
                 write=Part(f"{_HERE}.export:snapviewer"),

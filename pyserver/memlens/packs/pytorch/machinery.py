@@ -9,24 +9,14 @@ from typing import NamedTuple
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
-from memlens.packs.api import Machinery, OwnMemory
+from memlens.packs.api import Machinery
 from memlens.texts import Text, phrase
 
 
-class _Row(Struct, frozen=True, forbid_unknown_fields=True):
-    """A kind of allocations; ``functions`` are patterns of filters, any of which may match."""
-
-    name: str
-    functions: tuple[str, ...]
-    fits: tuple[str, ...]
-    near: tuple[str, ...]
-    file: str = ""
-    outside: tuple[str, ...] = ()
-
-
 class _Table(Struct, forbid_unknown_fields=True):
-    machinery: list[_Row]
+    machinery: list[Machinery]
 
 
 class _Words(NamedTuple):
@@ -109,13 +99,8 @@ WORDS = {
 def _kinds() -> tuple[Machinery, ...]:
     text = resources.files("memlens.packs.pytorch").joinpath("machinery.toml").read_text("utf-8")
     rows = msgspec.convert(tomllib.loads(text), _Table).machinery
-    return tuple(
-        Machinery(
-            name=row.name, title=WORDS[row.name].title, advice=WORDS[row.name].advice, functions=row.functions,
-            fits=row.fits, near=row.near, file=row.file, outside=row.outside,
-        )
-        for row in rows
-    )  # fmt: skip
+    owner = phrase("PyTorch's own")
+    return tuple(replace(row, owner=owner, **WORDS[row.name]._asdict()) for row in rows)
 
 
-OWN = OwnMemory(title=phrase("PyTorch's own"), kinds=_kinds())
+KINDS = _kinds()

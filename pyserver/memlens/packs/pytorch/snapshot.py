@@ -50,6 +50,7 @@ from memlens.model.timeline import (
 from memlens.packs.api import JsonFormat
 from memlens.packs.pytorch.frames import frames_of
 from memlens.packs.pytorch.kernels import torch_pickle as kernel
+from memlens.packs.pytorch.kernels.torch_tables import FIELD_NAMES
 from memlens.packs.pytorch.unknown import (
     MOST_BYTES,
     complete_segments,
@@ -135,7 +136,7 @@ def read(source: Source, scratch: Path, report: Report) -> Timeline:
     """
     with _pickle_of(source, scratch) as plain:
         try:
-            scanner = scan(kernel.Scanner(plain.data), plain, kernel.FIELD_NAMES, report)
+            scanner = scan(kernel.Scanner(plain.data), plain, FIELD_NAMES, report)
         except UnsafePickleError as error:
             if source.head().startswith(MAGIC):
                 raise _saved_objects() from error
@@ -350,11 +351,11 @@ class _Tables:
             [np.empty(0, np.uint32), *(self._taken(trace, "host_traces", "events") for trace in traces)]
         )
 
-    def _rows(self, key: str, table: "kernel.RowTable") -> U32:
+    def _rows(self, key: str, table: str) -> U32:
         row = self._list(key)
         return np.empty(0, np.uint32) if row is None else self._taken(row, key, table)
 
-    def _taken(self, row: int, key: str, table: "kernel.RowTable") -> U32:
+    def _taken(self, row: int, key: str, table: str) -> U32:
         """A list's rows of a table; none if it contains anything else."""
         rows = self.scanner.rows(row, table)
         if rows is None:
@@ -380,7 +381,7 @@ class _Tables:
         self.segments["total"][self.segment_rows[ranges]] = kernel.UNKNOWN_SIZE
         return bool(ranges.any()) or len(self.categories) > 1
 
-    def _names(self, table: "kernel.Table") -> list[str]:
+    def _names(self, table: str) -> list[str]:
         return [self.scanner.string_at(int(row)) for row in np.asarray(self.scanner.take(table))]
 
     def timeline(self, report: Report) -> Timeline:
@@ -574,7 +575,7 @@ class _Tables:
         places = np.searchsorted(rows, extras["event"], sorter=order)
         events = order[np.minimum(places, len(rows) - 1)]
         kinds = np.full(256, len(NOTE_KINDS), np.uint32)
-        kinds[[kernel.FIELD_NAMES.index(name) for name in NOTE_KINDS]] = range(len(NOTE_KINDS))
+        kinds[[FIELD_NAMES.index(name) for name in NOTE_KINDS]] = range(len(NOTE_KINDS))
         notes = np.empty(len(extras), NOTE_DTYPE)
         notes["event"], notes["kind"], notes["value"] = events, kinds[extras["field"]], extras["payload"]
         # ignore a number in place of a text, and the reverse

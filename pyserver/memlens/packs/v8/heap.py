@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from memlens.arrays import I64, U32, U64
+from memlens.arrays import I64, U8, U32, U64
 from memlens.formats.containers import Source
 from memlens.formats.errors import DamagedSnapshotError
 from memlens.formats.redacted import Removed, mark_graph, removed_by
@@ -279,7 +279,7 @@ class _File:
         ``end`` is 0 if it isn't known.
         """
         columns: Rows = {}
-        sinks: list[kernel.Sink | None] = []
+        sinks: list[tuple[U8, int, int, int, bool] | None] = []
         for field in fields:
             column = kept.get(field)
             if column is None or field in columns:

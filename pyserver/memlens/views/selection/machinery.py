@@ -20,7 +20,7 @@ def machinery_stacks(snapshot: Snapshot) -> dict[str, Mask]:
     """
     found: dict[str, Mask] = {}
     left = np.ones(len(snapshot.stacks.node), bool)
-    for _, kind in registry.machinery():
+    for kind in registry.machinery():
         frames = _in_functions(snapshot, kind.functions)
         if kind.file and frames.any():
             frames &= snapshot.frames.in_file(partial(_ends_with, f"/{kind.file}"))

@@ -88,7 +88,7 @@ cdef bint begins_with_number(Reader r) noexcept nogil:
     return wire == VARINT
 
 
-def sniff(const uint8_t[::1] head) -> bool:
+def sniff(const uint8_t[::1] head: Buffer) -> bool:
     """Return whether the first bytes of a file are those of a trace: a packet and the beginning of another one.
 
     In its fields each number has the encoding that it has in a packet, and some are of those that packets of a trace
@@ -147,7 +147,7 @@ cdef class Packets(Owner):
     cdef Reader reader
     cdef Vector rows
 
-    def __cinit__(self, const uint8_t[::1] data):
+    def __cinit__(self, const uint8_t[::1] data: Buffer):
         self.bytes = data
         self.reader = reader_of(&data[0] if data.shape[0] else NULL, 0, data.shape[0])
         self.own_table("packets", &self.rows, sizeof(Packet), PACKET_FORMAT)
@@ -260,7 +260,7 @@ cdef class Objects(Owner):
         """How many parts there are so far."""
         return self.parts.count
 
-    def add(self, const uint8_t[::1] data, uint64_t start, uint64_t end) -> int:
+    def add(self, const uint8_t[::1] data: Buffer, uint64_t start, uint64_t end) -> int:
         """Add a message of a heap graph, at ``data[start:end]``; returns its status. Raises ValueError for bytes that
         aren't there."""
         cdef Reader r
@@ -390,7 +390,7 @@ cdef class Objects(Owner):
             push(r, &self.roots, &row)
 
 
-def fields_of(const uint8_t[::1] data, uint64_t start, uint64_t end) -> list:
+def fields_of(const uint8_t[::1] data: Buffer, uint64_t start, uint64_t end) -> list[tuple[int, int | bytes]]:
     """The fields of any message: pairs of a number and a number or bytes; those of a fixed size are left out.
 
     Ends at the first damage. Raises ValueError for bytes that aren't there.
@@ -419,7 +419,7 @@ def fields_of(const uint8_t[::1] data, uint64_t start, uint64_t end) -> list:
     return found
 
 
-def packed(const uint8_t[::1] data) -> list:
+def packed(const uint8_t[::1] data: Buffer) -> list[int]:
     """The numbers of a packed field, until the first damage."""
     cdef Reader r
     cdef uint64_t value

@@ -70,8 +70,10 @@ cdef class Nodes:
     cdef readonly uint64_t broken, dangling
     cdef readonly int64_t total_bytes
 
-    def __cinit__(self, const uint8_t[::1] data, uint64_t table, uint64_t count, uint64_t blob, uint64_t blob_bytes,
-                  const int32_t[::1] sizes):
+    def __cinit__(
+        self, const uint8_t[::1] data: Buffer, uint64_t table, uint64_t count, uint64_t blob, uint64_t blob_bytes,
+        const int32_t[::1] sizes,
+    ):
         cdef uint64_t length = <uint64_t> data.shape[0]
         if table > length or count > (length - table) // 4 or blob > length or blob_bytes > length - blob:
             raise ValueError("the nodes are not within the file")
@@ -149,7 +151,7 @@ cdef class Nodes:
         (<uint64_t *> self.starts.data)[self.done] = self.targets.count
         return E_OK
 
-    def take(self) -> tuple:
+    def take(self) -> tuple[Buffer, Buffer, Buffer, Buffer]:
         """Move out the types and sizes of nodes, the offset of each node's first child, and the children."""
         self.types.count = self.shallow.count = self.done
         self.starts.count = self.done + 1

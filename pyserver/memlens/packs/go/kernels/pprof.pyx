@@ -91,7 +91,7 @@ cdef bint fits(uint32_t message, uint32_t field, uint32_t wire) noexcept nogil:
     return wire == VARINT
 
 
-def sniff(const uint8_t[::1] head) -> bool:
+def sniff(const uint8_t[::1] head: Buffer) -> bool:
     """Return whether the first bytes of a file are those of a profile.
 
     Every field must have the number and encoding of one of a profile's fields, also in nested messages, and at least
@@ -153,7 +153,7 @@ cdef class Scanner(Owner):
     cdef ValueType period_type
     cdef int64_t drop_frames, keep_frames, time_nanos, duration_nanos, period, default_type, doc_url
 
-    def __cinit__(self, const uint8_t[::1] data):
+    def __cinit__(self, const uint8_t[::1] data: Buffer):
         cdef uint64_t zero = 0
         self.bytes = data
         self.reader = reader_of(&data[0] if data.shape[0] else NULL, 0, data.shape[0])
@@ -409,7 +409,7 @@ cdef class Scanner(Owner):
                 row.start_line = <int64_t> value
         push(r, &self.functions, &row)
 
-    def numbers(self) -> dict:
+    def numbers(self) -> dict[str, int]:
         """Return the scalar fields of the profile, with the numbers of strings."""
         return {
             "drop_frames": self.drop_frames,

@@ -38,7 +38,7 @@ cdef class Records(Owner):
     at the byte ``offset``.
     """
 
-    def __cinit__(self, const uint8_t[::1] data, uint64_t start, int id_bytes, uint64_t time_ms):
+    def __cinit__(self, const uint8_t[::1] data: Buffer, uint64_t start, int id_bytes, uint64_t time_ms):
         cdef uint64_t seed = int.from_bytes(os.urandom(8), "little") | 1
         if id_bytes != 4 and id_bytes != 8:
             raise ValueError("ids have 4 or 8 bytes")
@@ -264,7 +264,7 @@ cdef class Records(Owner):
             raise MemoryError
         return number
 
-    def take_texts(self) -> tuple:
+    def take_texts(self) -> tuple[Buffer, Buffer]:
         """Move out all texts: their bytes, and the offset at which each starts, followed by the end of the last."""
         return column_of(&self.names.units, b"B"), column_of(&self.names.starts, b"Q")
 
@@ -274,19 +274,19 @@ cdef class Records(Owner):
         """Return whether the file has a record with this tag, which is below 64, outside heaps."""
         return self.tags >> tag & 1 == 1
 
-    def take_loads(self) -> object:
+    def take_loads(self) -> Buffer:
         """Move out the loaded classes, three ``uint64`` each: id, id of the name, serial number."""
         self.loads.item_bytes, self.loads.count = 8, self.loads.count * 3
         return column_of(&self.loads, b"Q")
 
-    def take_frames(self) -> tuple:
+    def take_frames(self) -> tuple[Buffer, Buffer]:
         """Move out the ids of frames, and four ``uint64`` for each: method, signature and file (ids of texts), and one
         that holds the serial number of the class and the line.
         """
         self.frame_rows.item_bytes, self.frame_rows.count = 8, self.frame_rows.count * 4
         return column_of(&self.frame_ids, b"Q"), column_of(&self.frame_rows, b"Q")
 
-    def take_traces(self) -> tuple:
+    def take_traces(self) -> tuple[Buffer, Buffer]:
         """Move out the stacks and the ids of their frames (``uint64``).
 
         A stack is six ``uint32``: serial number, thread, index of the first frame (two of them), number of frames, and

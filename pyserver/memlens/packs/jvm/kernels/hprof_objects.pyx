@@ -140,7 +140,7 @@ cdef class Objects(Owner):
         return self.code
 
     @property
-    def layout(self) -> tuple:
+    def layout(self) -> tuple[int, int, int, int, bool, int, int]:
         """What was inferred: see :meth:`lay_out`."""
         return (self.oop_bytes, self.header_bytes, self.array_header_bytes, self.alignment, self.packs_fields,
                 self.arrays_fitting, self.arrays_compared)
@@ -634,12 +634,12 @@ cdef class Objects(Owner):
         """The number of objects that have the id of an earlier one."""
         return self.total - self.by_address.count
 
-    def take_roots(self) -> object:
+    def take_roots(self) -> Buffer:
         """Move out the roots, six ``uint32`` each: id (two of them), thread, frame or stack, tag, and an unused one."""
         self.roots.item_bytes, self.roots.count = 4, self.roots.count * 6
         return column_of(&self.roots, b"I")
 
-    def take_spaces(self) -> object:
+    def take_spaces(self) -> Buffer:
         """Move out the heaps, four ``uint32`` each: id of the name (two of them), number of the first object, and the
         heap's number.
         """

@@ -116,7 +116,7 @@ cdef class Redaction(Order):
         address_map_free(&self.frames)
 
     @property
-    def written(self):
+    def written(self) -> int:
         """How many bytes of the file have been written anew, so to say: the order isn't that of the file."""
         return self.done
 
@@ -133,7 +133,7 @@ cdef class Redaction(Order):
         """Write the records at these ascending offsets unchanged."""
         self.know_kept(offsets)
 
-    def replace(self, const uint64_t[::1] offsets, const uint64_t[::1] ends, const uint8_t[::1] data):
+    def replace(self, const uint64_t[::1] offsets, const uint64_t[::1] ends, const uint8_t[::1] data: Buffer):
         """Write other elements into the arrays at these ascending offsets: in ``data``, up to an end for each."""
         if ends.shape[0] != offsets.shape[0] or (ends.shape[0] and ends[ends.shape[0] - 1] != <uint64_t> data.shape[0]):
             raise ValueError("an end for each array")
@@ -182,7 +182,8 @@ cdef class Redaction(Order):
         return low < self.kept_offsets.shape[0] and self.kept_offsets[low] == offset
 
     def rename(
-        self, const uint64_t[::1] ids, const uint64_t[::1] ends, const uint8_t[::1] data, bint others_stay=False,
+        self, const uint64_t[::1] ids, const uint64_t[::1] ends, const uint8_t[::1] data: Buffer,
+        bint others_stay=False,
     ):
         """Write the texts of these ids as in ``data``, up to an end for each, or as they are without one.
 
@@ -213,7 +214,7 @@ cdef class Redaction(Order):
                 texts[number] = text
             text.start = ends[each]
 
-    def fill(self, uint8_t[::1] out) -> int:
+    def fill(self, uint8_t[::1] out: bytearray) -> int:
         """Write what comes next, and return how many bytes that is; 0 at the end.
 
         If ``out`` is too small for a record, 0 is returned as well, and ``needed`` is its size. MemoryError.

@@ -619,29 +619,29 @@ cdef class References(Owner):
 
     # tables
 
-    def take_objects(self) -> tuple:
+    def take_objects(self) -> tuple[Buffer, Buffer, Buffer, Buffer]:
         """Move out the types, sizes in bytes, texts and serial numbers of stacks, an item for each object."""
         self.types.count = self.shallow.count = self.texts.count = self.stacks.count = self.done
         return (column_of(&self.types, b"I"), column_of(&self.shallow, b"Q"), column_of(&self.texts, b"I"),
                 column_of(&self.stacks, b"I"))
 
-    def take_ids(self) -> object:
+    def take_ids(self) -> Buffer:
         """Move out the ids of objects."""
         return column_of(&self.objects.ids, b"Q")
 
-    def take_references(self) -> tuple:
+    def take_references(self) -> tuple[Buffer, Buffer, Buffer, Buffer]:
         """Move out the offset of each object's first reference, and the targets, kinds and names of references."""
         self.starts.count = self.done + 1
         return (column_of(&self.starts, b"Q"), column_of(&self.targets, b"I"), column_of(&self.kinds, b"B"),
                 column_of(&self.names, b"I"))
 
-    def take_values(self) -> tuple:
+    def take_values(self) -> tuple[Buffer, Buffer, Buffer, Buffer]:
         """Move out the offset of each object's first value, and the names, kinds and bits of values."""
         self.value_starts.count = self.done + 1
         return (column_of(&self.value_starts, b"Q"), column_of(&self.value_names, b"I"),
                 column_of(&self.value_kinds, b"B"), column_of(&self.value_bits, b"Q"))
 
-    def take_arrays(self) -> object:
+    def take_arrays(self) -> Buffer:
         """Move out the rows of arrays of numbers, as bytes; of those that are a string's text only of some.
 
         Namely of long ones, and of those of which a string has a part alone, as until Java 6 ``substring`` left them.

@@ -99,7 +99,7 @@ cdef class Survey(Owner):
         address_map_free(&self.loaded)
 
     @property
-    def offset(self):
+    def offset(self) -> int:
         """The number of bytes that this stage has gone through."""
         return self.position
 
@@ -456,11 +456,11 @@ cdef class Survey(Owner):
 
     # what was found
 
-    def take_kept(self) -> object:
+    def take_kept(self) -> Buffer:
         """Move out the offsets (``uint64``) of the records of threads' names, in no order."""
         return column_of(&self.kept, b"Q")
 
-    def take_members(self) -> object:
+    def take_members(self) -> Buffer:
         """Move out rows of three ``uint64``: a class, the id of a field's name, its type, and STATIC if it is static.
 
         Names of Android's heaps are there as those of a class 0 and of no type.

@@ -61,7 +61,7 @@ cdef class Scanner(Scan):
     cdef bint in_points, had_points
     cdef readonly int error_field
 
-    def __cinit__(self, const uint8_t[::1] data):
+    def __cinit__(self, const uint8_t[::1] data: Buffer):
         cdef uint64_t zero = 0
         self.own_table("points", &self.points, sizeof(PointRow), POINT_FORMAT)
         self.own_table("stack_starts", &self.starts, 8, b"Q")
@@ -326,11 +326,11 @@ cdef class Scanner(Scan):
     # ---- for dhat.py ----
 
     @property
-    def has_points(self):
+    def has_points(self) -> bool:
         """Whether the file has a list of program points, even an empty one."""
         return self.had_points
 
-    def span(self):
+    def span(self) -> dict[str, tuple[int, int]]:
         """Return ``{key: (start, end)}`` for the other values at the top level; the last of duplicate keys counts."""
         cdef Span *spans = <Span *> self.spans.data
         cdef size_t index

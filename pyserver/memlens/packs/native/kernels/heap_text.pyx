@@ -72,7 +72,7 @@ cdef class Scanner(LineScan):
     cdef readonly size_t maps           # where the memory map, or Java's names, begin; 0 if there are none
     cdef readonly bint cut              # the file ends within a line
 
-    def __cinit__(self, const uint8_t[::1] data, size_t start, int layout):
+    def __cinit__(self, const uint8_t[::1] data: Buffer, size_t start, int layout):
         cdef uint64_t seed = int.from_bytes(os.urandom(8), "little") | 1
         self.position = start if start < self.length else self.length
         self.layout = layout
@@ -299,7 +299,7 @@ cdef class Scanner(LineScan):
 
     # ---- for heap_text.py ----
 
-    def texts(self):
+    def texts(self) -> list[str]:
         """Return the frames in Go's comments, without their addresses."""
         cdef size_t row
         return [interner_text(&self.names, row) for row in range(interner_count(&self.names))]

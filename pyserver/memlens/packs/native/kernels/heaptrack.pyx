@@ -209,7 +209,7 @@ cdef class Reader(Owner):
         if self._begin() < 0:
             raise MemoryError
 
-    def feed(self, const uint8_t[::1] text) -> int:
+    def feed(self, const uint8_t[::1] text: Buffer) -> int:
         """Read the next chunk, which may end anywhere. A status other than OK is final. Raises MemoryError."""
         cdef const uint8_t *at
         cdef const uint8_t *begin
@@ -326,11 +326,11 @@ cdef class Reader(Owner):
             for number in range(self.suppression_starts.count - 1)
         ]
 
-    def take_tree(self) -> tuple:
+    def take_tree(self) -> tuple[Buffer, Buffer]:
         """Move out the parents and frames of the nodes."""
         return column_of(&self.parents, b"I"), column_of(&self.node_frames, b"I")
 
-    def take_frames(self) -> object:
+    def take_frames(self) -> Buffer:
         """Move out the rows of all frames, four numbers each."""
         return column_of(&self.frames.units, b"I")
 
@@ -360,7 +360,7 @@ cdef class Reader(Owner):
         """The number of nodes of the tree."""
         return self.parents.count
 
-    def take_times(self) -> tuple:
+    def take_times(self) -> tuple[Buffer, Buffer, Buffer]:
         """Move out the edges, the offsets of their changes, and the changes.
 
         An edge is six numbers: time in milliseconds, live bytes and count, resident pages, temporary allocations and

@@ -87,7 +87,7 @@ cdef class Scanner(LineScan):
     cdef bint expects_root                  # a tree was announced, its root is next
     cdef readonly bint pages                # the roots count pages, not memory from malloc
 
-    def __cinit__(self, const uint8_t[::1] data):
+    def __cinit__(self, const uint8_t[::1] data: Buffer):
         cdef uint64_t seed = int.from_bytes(os.urandom(8), "little") | 1
         self.own_table("snapshots", &self.snapshots, sizeof(SnapshotRow), SNAPSHOT_FORMAT)
         self.own_table("leaves", &self.leaves, sizeof(LeafRow), b"T{q:bytes:I:stack:I:snapshot:I:addresses:I:unused:}")
@@ -284,7 +284,7 @@ cdef class Scanner(LineScan):
     # ---- for massif.py ----
 
     @property
-    def unfinished(self):
+    def unfinished(self) -> bool:
         """Whether the last snapshot is incomplete."""
         return bool(self.within())
 
@@ -294,7 +294,7 @@ cdef class Scanner(LineScan):
             self.snapshots.count -= 1
             self.leaves.count = (<SnapshotRow *> self.snapshots.data)[self.snapshots.count].leaves
 
-    def frames(self):
+    def frames(self) -> list[str]:
         """Return the texts of the frames. The first, an empty one, stands for all callers below the threshold."""
         cdef size_t row
         return [interner_text(&self.texts, row) for row in range(interner_count(&self.texts))]

@@ -10,7 +10,9 @@ from memlens.packs.python.kernels.attributes cimport (
 )
 
 
-def set_by_data(const int64_t[::1] objects, const int64_t[::1] names, const int64_t[::1] forms, uint8_t[::1] found):
+def set_by_data(
+    const int64_t[::1] objects, const int64_t[::1] names, const int64_t[::1] forms, uint8_t[::1] found,
+) -> bool:
     """Mark in ``found`` the attributes that data names, in the order of the ``objects`` that have them.
 
     ``forms`` has the type of each object; those below 0 aren't judged. Returns False if out of memory.

@@ -124,7 +124,7 @@ cdef class Heap(Scan):
             return -1
         return <int64_t> self.text_ends.count - 1
 
-    def link(self, const uint64_t[::1] wanted):
+    def link(self, const uint64_t[::1] wanted) -> Buffer | None:
         """Turn addresses into numbers of objects: of equal addresses the first; dangling references are dropped.
 
         Return the numbers of the objects at the ``wanted`` addresses, 0xFFFFFFFF for none; or None if out of memory.
@@ -187,12 +187,12 @@ cdef class Heap(Scan):
             total = self.linked_target.count
         return E_NO_MEMORY if vector_push(&self.linked_starts, &total) < 0 else E_OK
 
-    def types(self):
+    def types(self) -> bytes:
         """Return the address of each object's type. Called before :meth:`take`."""
         cdef size_t count = self.type.count
         return bytes((<const uint8_t *> self.type.data)[:8 * count]) if count else b""
 
-    def text(self, uint64_t number):
+    def text(self, uint64_t number) -> str:
         """Return a text. Called before :meth:`take`. Raises IndexError."""
         cdef uint64_t *ends = <uint64_t *> self.text_ends.data
         if number >= self.text_ends.count:
@@ -201,7 +201,7 @@ cdef class Heap(Scan):
             return ""
         return bytes(self.texts.data[ends[number - 1]:ends[number]]).decode("utf-8", "replace")
 
-    def take(self):
+    def take(self) -> dict[str, Buffer]:
         """Move the columns out by name. Called once, after :meth:`link`."""
         if not self.linked:
             raise ValueError("the objects aren't linked")
@@ -232,7 +232,7 @@ cdef class Dump(Heap):
     cdef readonly uint64_t recorded_objects
     cdef Vector frames, stacks, stack_frames, kinds, roots, notes, activations, activation_thread
 
-    def __init__(self, const uint8_t[::1] data, size_t start):
+    def __init__(self, const uint8_t[::1] data: Buffer, size_t start):
         cdef uint64_t zero = 0
         if start > self.length:
             raise ValueError("no records")
@@ -426,7 +426,7 @@ cdef class Dump(Heap):
         self.position += 5 + count * (12 if tag == c"n" else 8)
         return E_OK
 
-    def tables(self):
+    def tables(self) -> dict[str, Buffer]:
         """Move out frames (file, function, line), the ends of stacks and their frames, types (address, name, module),
         roots (kind, detail, frame, activation) with their addresses, activations (name of the thread, depth, frame)
         with the threads' addresses, and notes (key, value), with texts as numbers. Called once.
@@ -465,8 +465,8 @@ cdef class PyHeap(Heap):
     cdef Vector attribute_address, attribute_name
 
     def __init__(
-        self, const uint8_t[::1] data, size_t start, uint64_t count, containers, const uint64_t[::1] common, frequent,
-        bint has_texts, bint ends_early,
+        self, const uint8_t[::1] data: Buffer, size_t start, uint64_t count, containers: Sequence[int],
+        const uint64_t[::1] common, frequent: Sequence[str], bint has_texts, bint ends_early,
     ):
         if start > self.length:
             raise ValueError("no objects")

@@ -108,7 +108,7 @@ cdef class PyHeap(Scan):
     cdef readonly bint has_failed
 
     def __init__(
-        self, const uint8_t[::1] data, size_t start, uint64_t count, const uint64_t[::1] containers,
+        self, const uint8_t[::1] data: Buffer, size_t start, uint64_t count, const uint64_t[::1] containers,
         const uint64_t[::1] common, bint has_texts, bint keeps_shared,
     ):
         if start > self.length or not containers.shape[0]:
@@ -153,7 +153,7 @@ cdef class PyHeap(Scan):
         attributes_free(&self.attributes)
         counts_free(&self.words)
 
-    def know(self, words):
+    def know(self, words: Iterable[bytes]):
         """Say which names the standard library has."""
         cdef bytes word
         self.words.seed = self.seed
@@ -161,7 +161,7 @@ cdef class PyHeap(Scan):
             if counts_row(&self.words, hash_of(word, len(word), self.seed)) == NULL:
                 raise MemoryError
 
-    def classify(self, kinds):
+    def classify(self, kinds: Mapping[int, int]):
         """Say which types there are, by their addresses."""
         cdef uint64_t address
         cdef uint8_t kind
@@ -172,17 +172,17 @@ cdef class PyHeap(Scan):
                 &self.by_kind, <uint64_t *> self.kind_addresses.data, self.kind_addresses.count, self.seed) < 0:
             raise MemoryError
 
-    def rename(self, renamed):
+    def rename(self, renamed: Callable[[bytes], bytes]):
         """Write names of attributes as what ``renamed`` returns for their bytes."""
         self.renamed, self.growth = renamed, MOST_LONGER + 1
 
-    def place(self, uint64_t address, bint is_reference):
+    def place(self, uint64_t address, bint is_reference) -> int:
         """Return the address by which an object is written where another part of the file has it."""
         return self.new_reference(address) if is_reference else self.new_address(address)
 
     # looking through the file
 
-    def run(self, size_t limit):
+    def run(self, size_t limit) -> int:
         """Continue a stage before the last. Returns OK at its end, MORE or NO_MEMORY."""
         cdef int status
         with nogil:
@@ -350,7 +350,7 @@ cdef class PyHeap(Scan):
 
     # writing
 
-    def fill(self, uint8_t[::1] out) -> int:
+    def fill(self, uint8_t[::1] out: bytearray) -> int:
         """Write the objects that come next, and return how many bytes that is; 0 at the end, or if ``needed`` isn't 0.
         """
         cdef size_t done = 0

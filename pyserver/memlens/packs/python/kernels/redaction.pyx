@@ -67,7 +67,8 @@ cdef class Dump(Survey):
     cdef size_t next_ahead
 
     def __init__(
-        self, const uint8_t[::1] data, size_t start, bint keeps_numbers, bint keeps_time=False, bint keeps_shared=False,
+        self, const uint8_t[::1] data: Buffer, size_t start, bint keeps_numbers, bint keeps_time=False,
+        bint keeps_shared=False,
     ):
         self.keeps_time = keeps_time
         self.keeps_shared = keeps_shared
@@ -92,11 +93,11 @@ cdef class Dump(Survey):
         address_map_free(&self.by_text)
 
     @property
-    def texts_written(self):
+    def texts_written(self) -> int:
         """How many texts are written; known when the file has been looked through."""
         return self.texts if self.keeps_shared else self.named.count
 
-    def replace(self, texts):
+    def replace(self, texts: Mapping[int, bytes]):
         """Write other bytes for some texts that stay, by their numbers."""
         cdef uint64_t end = 0
         cdef bytes new
@@ -240,7 +241,7 @@ cdef class Dump(Survey):
 
     # writing
 
-    def fill(self, uint8_t[::1] out) -> int:
+    def fill(self, uint8_t[::1] out: bytearray) -> int:
         """Write the records that come next, and return how many bytes that is; 0 at the end, or if ``needed`` isn't 0.
         """
         cdef size_t done = 0

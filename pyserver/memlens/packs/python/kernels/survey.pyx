@@ -98,7 +98,7 @@ cdef inline bint is_small(const uint8_t *text, size_t length) noexcept nogil:
 cdef class Survey:
     """Looks through the records from the byte ``start`` on, in stages."""
 
-    def __cinit__(self, const uint8_t[::1] data, size_t start, bint keeps_numbers, *_):
+    def __cinit__(self, const uint8_t[::1] data: Buffer, size_t start, bint keeps_numbers, *_):
         if start > self.length:
             raise ValueError("no records")
         self.position = self.start = start
@@ -139,7 +139,7 @@ cdef class Survey:
         counts_free(&self.words)
         counts_free(&self.places)
 
-    def know(self, words):
+    def know(self, words: Iterable[bytes]):
         """Say which names the standard library has. Called before :meth:`run`."""
         cdef bytes word
         for word in words:
@@ -147,11 +147,11 @@ cdef class Survey:
                 raise MemoryError
 
     @property
-    def texts(self):
+    def texts(self) -> int:
         """The number of texts in the file."""
         return self.flags.count - 1
 
-    def names(self, int chosen):
+    def names(self, int chosen) -> list[tuple[int, bytes, bool]]:
         """Return the number and the bytes of each text that stays and has one of the flags ``chosen``, and whether it
         also names something else.
 
@@ -167,7 +167,7 @@ cdef class Survey:
                 found.append((rows[each].text, text, self.flags_of(rows[each].text) & IS_NAME != 0))
         return found
 
-    def is_known(self, uint32_t text):
+    def is_known(self, uint32_t text) -> bool:
         """Return whether the code or the standard library has the name that a text is or begins with."""
         return self.flags_of(text) & IS_KNOWN != 0
 
@@ -234,7 +234,7 @@ cdef class Survey:
 
     # looking through the file
 
-    def run(self, size_t limit):
+    def run(self, size_t limit) -> int:
         """Continue a stage before the last. Returns OK at its end, MORE or NO_MEMORY."""
         cdef int status
         cdef uint64_t seed = int.from_bytes(os.urandom(8), "little") | 1

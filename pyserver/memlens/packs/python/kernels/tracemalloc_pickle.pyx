@@ -79,7 +79,7 @@ cdef class Scanner(Machine):
     cdef readonly int64_t limit
     cdef uint32_t module, snapshot_name, traces_name
 
-    def __cinit__(self, const uint8_t[::1] data):
+    def __cinit__(self, const uint8_t[::1] data: Buffer):
         cdef uint64_t seed = int.from_bytes(os.urandom(8), "little") | 1
         cdef int64_t row
         self.own_table("traces", &self.traces, sizeof(TraceRow), b"T{q:size:I:domain:I:stack:I:total:I:unused:}")
@@ -306,7 +306,7 @@ cdef class Scanner(Machine):
     # ---- for tracemalloc.py ----
 
     @property
-    def is_snapshot(self):
+    def is_snapshot(self) -> bool:
         """Whether the pickle is one Snapshot object whose traces are the list that was read (or an empty one)."""
         if self.root_kind != DICT or self.root_list < 0:
             return False

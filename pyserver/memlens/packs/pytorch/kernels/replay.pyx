@@ -52,7 +52,10 @@ cdef class Replay(Driver):
     cdef readonly bint is_out_of_memory
     """Whether a request failed that hadn't in the trace."""
 
-    def __cinit__(self, const uint8_t[:, ::1] arenas, size_t rows, *, bint follows, **__):
+    def __cinit__(
+        self, const uint8_t[:, ::1] arenas, size_t rows, *, bint expandable, int64_t max_split, int64_t limit,
+        int64_t allowed, double collects_from, bint follows,
+    ):
         self.follows = follows
         self.failed_event = -1
         self.block_of = <int32_t *> malloc((rows + 1) * sizeof(int32_t))
@@ -173,7 +176,7 @@ cdef class Replay(Driver):
             elif self.insert(number) < 0:
                 raise MemoryError
 
-    def place_before(self, uint32_t row, int32_t arena, int64_t size):
+    def place_before(self, uint32_t row, int32_t arena, int64_t size) -> bool:
         """Serve a request from before the first event; False if it doesn't fit."""
         cdef int32_t number = NO_BLOCK
         cdef int done = self.allocate(arena, size, &number)
@@ -236,7 +239,7 @@ cdef class Replay(Driver):
 
     def run(self, size_t first, const uint8_t[::1] actions, const uint32_t[::1] rows, const uint64_t[::1] addresses,
             const int64_t[::1] sizes, const int32_t[::1] arenas, const uint8_t[::1] skipped,
-            const uint32_t[::1] implicit_events, const uint32_t[::1] implicit_rows):
+            const uint32_t[::1] implicit_events, const uint32_t[::1] implicit_rows) -> int:
         """Serve the events from ``first`` on; return the event to go on with, their number at the end.
 
         Each event has an action, the allocation that it is of, an address, the bytes of the block that it asks for, an

@@ -34,7 +34,7 @@ cdef enum:
 cdef class Scanner(Events):
     """Scans a whole pickle in steps; ``take`` then moves the tables out."""
 
-    def __cinit__(self, const uint8_t[::1] data):
+    def __cinit__(self, const uint8_t[::1] data: Buffer):
         self.name_table("events", &self.events, EVENT_FORMAT)
         self.name_table("frames", &self.frames, FRAME_FORMAT)
         self.name_table("blocks", &self.blocks, BLOCK_FORMAT)
@@ -52,7 +52,7 @@ cdef class Scanner(Events):
 
     # ---- for snapshot.py ----
 
-    def roots(self):
+    def roots(self) -> list[dict[str, tuple[Literal['list', 'dict', 'other'], int]]]:
         """Return each snapshot of the file, its values by key: the top level alone, or if that is none, those in it.
 
         A value is ``("list", row)``, ``("dict", row)`` or, for anything else but None, ``("other", 0)``.
@@ -83,7 +83,7 @@ cdef class Scanner(Events):
             return [found.get(self.root_payload, {})]
         return [found[row] for row in sorted(found) if self.has_memory(found[row])]
 
-    def has_memory(self, values):
+    def has_memory(self, values) -> bool:
         """Return whether a dict within the file, by its values, is a snapshot, which may be empty."""
         kind, row = values.get("segments", ("other", 0))
         if kind == "list" and self.rows_kind(row) == SEGMENT:
@@ -92,7 +92,7 @@ cdef class Scanner(Events):
         kind, row = values.get("device_traces", ("other", 0))
         return kind == "list" and (empty or self.rows_kind(row) == EVENT or bool(self.list_of_lists(row)))
 
-    def odd_counts(self):
+    def odd_counts(self) -> list[tuple[str, str, int]]:
         """Return how many values of each field of each kind of record are invalid: ``(kind, field, count)``.
 
         An empty field counts the values that were found in place of whole records.
@@ -107,7 +107,7 @@ cdef class Scanner(Events):
                     found.append((name, FIELD_NAMES[field], self.odd_values[kind][field]))
         return found
 
-    def list_of_lists(self, uint32_t list_row):
+    def list_of_lists(self, uint32_t list_row) -> list[int] | None:
         """Return the rows of the lists in a list, [] for an empty list, or None if it holds no lists.
 
         An item that isn't a list has a row that belongs to no list.
@@ -125,7 +125,7 @@ cdef class Scanner(Events):
         vector = self.list_vector(list_row)
         return [(<uint32_t *> vector.data)[index] for index in range(vector.count)]
 
-    def rows(self, uint32_t list_row, str table):
+    def rows(self, uint32_t list_row, str table: str) -> Buffer | None:
         """Return the rows of ``table`` in a list of dicts as a ``uint32`` column, or None if it holds anything else."""
         cdef Vector empty
         cdef uint8_t kind
@@ -140,7 +140,7 @@ cdef class Scanner(Events):
         # a list is requested only once, so its memory moves out
         return column_of(self.list_vector(list_row), b"I")
 
-    def block_lists(self):
+    def block_lists(self) -> tuple[Buffer, Buffer] | None:
         """Return ``(starts, rows)``: the blocks of segment row ``s`` are ``rows[starts[s]:starts[s + 1]]``.
 
         None if segments share blocks: with these a small file could have an enormous number of them.
@@ -166,7 +166,7 @@ cdef class Scanner(Events):
                     raise MemoryError
         return column_of(&starts, b"Q"), column_of(&rows, b"I")
 
-    def event_sums(self, int64_t most_bytes):
+    def event_sums(self, int64_t most_bytes) -> tuple[int, float]:
         """Return ``(odd, bytes)``: how many events have no address or a size that isn't within 0 to ``most_bytes``, and
         the sum of the sizes of allocations and frees, without larger ones, as a float. Called before events are taken.
         """

@@ -11,7 +11,7 @@ from tests.python.test_findings import Opened, Run, of_rule
 from tests.python.test_inference import OPERATORS, backward, forward, trace_of
 
 from memlens.packs.api import Machinery
-from memlens.packs.pytorch.machinery import OWN, WORDS
+from memlens.packs.pytorch.machinery import KINDS, WORDS
 from memlens.views.findings.ahead import headline
 from memlens.views.findings.trace.case import TraceCase
 from memlens.views.findings.trace.lines import known_by_line
@@ -19,7 +19,7 @@ from memlens.views.selection.texts import Pattern
 from memlens.views.trace.picture.areas import GroupedBy, areas_of
 
 
-@pytest.mark.parametrize("kind", OWN.kinds, ids=lambda kind: kind.name)
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
 def test_examples(kind: Machinery) -> None:
     patterns = [Pattern(each) for each in kind.functions]
     assert all(any(each.matches(name) for each in patterns) for name in kind.fits), kind.fits
@@ -29,7 +29,7 @@ def test_examples(kind: Machinery) -> None:
 
 
 def test_every_kind_has_a_name() -> None:
-    assert {kind.name for kind in OWN.kinds} == set(WORDS)
+    assert {kind.name for kind in KINDS} == set(WORDS)
 
 
 def test_what_an_optimizer_and_the_backward_pass_allocate(opened: Opened, tmp_path: Path) -> None:

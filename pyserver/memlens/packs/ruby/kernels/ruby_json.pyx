@@ -113,7 +113,7 @@ cdef class Lines(Scan):
     cdef Vector singleton, detail
     cdef Interner types, details, files, methods, categories, places
 
-    def __cinit__(self, const uint8_t[::1] data, size_t start=0):
+    def __cinit__(self, const uint8_t[::1] data: Buffer, size_t start=0):
         cdef uint64_t zero = 0
         self.position = min(start, self.length)
         self.own(&self.address, 8)
@@ -443,7 +443,7 @@ cdef class Lines(Scan):
 
     # ---- after the last line -------------------------------------------------------------------------------------
 
-    def link(self):
+    def link(self) -> int:
         """Turn addresses into numbers of objects: of equal addresses the first; dangling references are dropped.
 
         An object's reference to its class comes first. Return OK or NO_MEMORY.
@@ -528,7 +528,7 @@ cdef class Lines(Scan):
             root[each] = NONE if ordinal < 0 else <uint64_t> ordinal
         return E_OK
 
-    def take(self):
+    def take(self) -> dict[str, Buffer]:
         """Move the columns out by name. Called once, after :meth:`link`.
 
         ``class``, ``superclass`` and ``root_object`` are numbers of objects, or 0xFFFFFFFF for none; ``kind`` is 1 for
@@ -551,19 +551,19 @@ cdef class Lines(Scan):
             "utf8": column_of(&self.texts, b"B"), "text_end": column_of(&self.text_ends, b"Q"),
         }
 
-    def types_of(self):
+    def types_of(self) -> list[str]:
         """Return the names of the internal types ("STRING", "IMEMO"), by number; the first is empty."""
         return [interner_text(&self.types, item) for item in range(interner_count(&self.types))]
 
-    def details_of(self):
+    def details_of(self) -> list[str]:
         """Return the names of the types of internal objects ("iseq"), by number; the first is empty."""
         return [interner_text(&self.details, item) for item in range(interner_count(&self.details))]
 
-    def categories_of(self):
+    def categories_of(self) -> list[str]:
         """Return the names of the categories of roots, by number."""
         return [interner_text(&self.categories, item) for item in range(interner_count(&self.categories))]
 
-    def places_of(self):
+    def places_of(self) -> list[tuple[str, int, str]]:
         """Return the file, line and method of each place of allocation, by number; the first is that of unknown places.
         """
         cdef uint32_t *units = <uint32_t *> self.places.units.data

@@ -222,7 +222,7 @@ cdef class Lines(Scan):
     cdef size_t shortest        # bytes of the shortest address
     cdef int shift
 
-    def __cinit__(self, _, bint keeps_order):
+    def __cinit__(self, const uint8_t[::1] data: Buffer, bint keeps_order):
         self.growth = 2
         self.keeps_order = keeps_order
         self.random = int.from_bytes(os.urandom(8), "little")
@@ -238,7 +238,7 @@ cdef class Lines(Scan):
     def __dealloc__(self):
         address_map_free(&self.known)
 
-    def rename(self, renamed):
+    def rename(self, renamed: Callable[[bytes], bytes]):
         """Write names as what ``renamed`` returns for their bytes, both as JSON has them between the quotes."""
         self.renamed, self.growth = renamed, MOST_LONGER + self.growth
 
@@ -343,7 +343,7 @@ cdef class Lines(Scan):
 
     # writing
 
-    def fill(self, uint8_t[::1] out) -> int:
+    def fill(self, uint8_t[::1] out: bytearray) -> int:
         """Write the lines that come next, and return how many bytes that is; 0 at the end, or if ``needed`` isn't 0.
 
         Raises MemoryError.

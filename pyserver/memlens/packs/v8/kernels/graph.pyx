@@ -23,7 +23,7 @@ cdef enum:
     LONGEST_TAIL = 64
 
 
-def number_names(const uint8_t[::1] kind, uint32_t[::1] name, const uint8_t[::1] by_index, uint32_t strings):
+def number_names(const uint8_t[::1] kind, uint32_t[::1] name, const uint8_t[::1] by_index, uint32_t strings) -> int:
     """Turn the numbers of strings in ``name`` into numbers of texts, which are one higher.
 
     Kinds ``by_index`` (an item for each value of a byte) have an index there instead, which isn't changed. Return the
@@ -225,7 +225,7 @@ def number_types(
     uint32_t[::1] type_of,
     uint8_t[::1] kinds,
     uint32_t[::1] names,
-):
+) -> int:
     """Number the types of objects in order of first appearance, and return how many there are.
 
     A type is a node type and, for node types ``by_name`` (an item for each value of a byte), a name. ``kinds`` and

@@ -26,7 +26,7 @@ cdef uint64_t MOST_NUMBER = <uint64_t> 1 << 63
 cdef uint64_t LEAST_SIGNED = <uint64_t> 1 << 31     # without the sign
 
 
-def count_items(const uint8_t[::1] data, size_t start, size_t end):
+def count_items(const uint8_t[::1] data: Buffer, size_t start, size_t end) -> int:
     """Return the number of items in the array of numbers from ``start`` to ``end``."""
     cdef size_t at, commas = 0
     cdef bint is_empty = True
@@ -89,7 +89,10 @@ cdef class Rows(ArrayReader):
     cdef double of_node_field
     cdef bint is_open
 
-    def __cinit__(self, const uint8_t[::1] data, size_t start, size_t end, size_t rows, list sinks):
+    def __cinit__(
+        self, const uint8_t[::1] data: Buffer, size_t start, size_t end, size_t rows,
+        list sinks: list[tuple[U8, int, int, int, bool] | None],
+    ):
         cdef uint8_t[::1] column
         cdef int field
         self.rows = rows
@@ -221,7 +224,7 @@ cdef class Strings(ArrayReader):
 
     cdef Vector utf8, ends
 
-    def __cinit__(self, const uint8_t[::1] data, size_t start, size_t end):
+    def __cinit__(self, const uint8_t[::1] data: Buffer, size_t start, size_t end):
         cdef uint64_t zero = 0
         vector_init(&self.utf8, 1)
         vector_init(&self.ends, 8)
@@ -291,7 +294,7 @@ cdef class Strings(ArrayReader):
             return self.fail(E_NO_MEMORY, at)
         return E_OK
 
-    def take(self):
+    def take(self) -> tuple[Buffer, Buffer]:
         """Return the bytes of UTF-8, and the offset of each string's end (``uint64``)."""
         return column_of(&self.utf8, b"B"), column_of(&self.ends, b"Q")
 
@@ -316,7 +319,7 @@ cdef class TraceTree(Scan):
 
     cdef Vector ids, functions, parents, counts, sizes
 
-    def __cinit__(self, const uint8_t[::1] data):
+    def __cinit__(self, const uint8_t[::1] data: Buffer):
         vector_init(&self.ids, 8)
         vector_init(&self.functions, 4)
         vector_init(&self.parents, 4)
@@ -333,7 +336,7 @@ cdef class TraceTree(Scan):
     def read(
         self, size_t start, size_t end, int fields, int id_field, int function_field, int children_field,
         int count_field, int size_field,
-    ):
+    ) -> int:
         """Parse the array from ``start`` to ``end``, and return a status.
 
         A node has ``fields`` values; the other numbers say which of these are the id, the function, the children, the
@@ -422,7 +425,7 @@ cdef class TraceTree(Scan):
             top.number += 1
         return self.fail(E_TRUNCATED, end)
 
-    def take(self):
+    def take(self) -> tuple[Buffer, Buffer, Buffer]:
         """Return ids (``uint64``), functions and parents (``uint32``), counts and bytes (``uint64``) of the rows."""
         return (
             column_of(&self.ids, b"Q"), column_of(&self.functions, b"I"), column_of(&self.parents, b"I"),

@@ -80,7 +80,7 @@ def count_places(
     const uint32_t[::1] line,
     const uint32_t[::1] named,
     uint8_t[::1] used,
-):
+) -> int:
     """Return how many objects have a line in a named script; set ``used``, which is zeros, for these names' texts."""
     cdef Py_ssize_t item, count = 0
     cdef uint32_t row, text
@@ -105,7 +105,7 @@ def number_places(
     const uint8_t[::1] has_columns,
     unsigned long long seed,
     uint32_t[:, ::1] places,
-):
+) -> Buffer:
     """Fill ``places``, as many as :func:`count_places` says: each object and the number of its line.
 
     Return what is numbered, in the order of objects: the texts of the object's and the script's names, line and column

@@ -252,7 +252,7 @@ cdef class Strings(ArrayReader):
     cdef uint64_t next, splits
     cdef Py_ssize_t next_split
 
-    def __cinit__(self, const uint8_t[::1] data, size_t start, size_t end):
+    def __cinit__(self, const uint8_t[::1] data: Buffer, size_t start, size_t end):
         self.own(&self.own_uses, 1)
         self.own(&self.own_forms, 1)
         self.own(&self.own_numerals, sizeof(uint32_t))
@@ -309,19 +309,19 @@ cdef class Strings(ArrayReader):
             self.position = after + 1
         return E_MORE
 
-    def take_uses(self) -> object:
+    def take_uses(self) -> Buffer:
         """Move out what is known of each text by itself, as bits (``uint8``)."""
         return column_of(&self.own_uses, b"B")
 
-    def take_forms(self) -> object:
+    def take_forms(self) -> Buffer:
         """Move out what each text could be, as bits (``uint8``)."""
         return column_of(&self.own_forms, b"B")
 
-    def take_numerals(self) -> object:
+    def take_numerals(self) -> Buffer:
         """Move out each text that is an index in digits: which, and its number (pairs of ``uint32``)."""
         return column_of(&self.own_numerals, b"I")
 
-    def take_tables(self) -> object:
+    def take_tables(self) -> Buffer:
         """Move out the id of the table that each name of a WeakMap's entry has (``uint64``)."""
         return column_of(&self.own_tables, b"Q")
 
@@ -347,7 +347,7 @@ cdef class Strings(ArrayReader):
         self.uses = uses
         self.numbers = numbers
 
-    def fill(self, uint8_t[::1] out) -> int:
+    def fill(self, uint8_t[::1] out: bytearray) -> int:
         """Write the strings that come next, and return how many bytes that is; 0 at the end, or if ``needed`` isn't 0.
         """
         cdef size_t done = 0

@@ -183,8 +183,8 @@ cdef class Rows(ArrayReader):
     cdef readonly bint has_constants
 
     def __cinit__(
-        self, const uint8_t[::1] data, size_t start, size_t end, const uint8_t[::1] roles, const uint16_t[::1] kinds,
-        uint8_t[::1] uses, uint64_t width, uint64_t nodes,
+        self, const uint8_t[::1] data: Buffer, size_t start, size_t end, const uint8_t[::1] roles,
+        const uint16_t[::1] kinds, uint8_t[::1] uses, uint64_t width, uint64_t nodes,
     ):
         cdef Py_ssize_t each
         if not 0 < roles.shape[0] <= MOST_FIELDS:
@@ -443,11 +443,11 @@ cdef class Rows(ArrayReader):
                     type.first >= LEAST_OBJECTS and 2 * <uint64_t> row.first >= type.first):
                 self.marks[(row.key - 1) & 0xFFFFFFFFu] |= P_OF_CODE
 
-    def take_owners(self) -> object:
+    def take_owners(self) -> Buffer:
         """Move out what each object is, as bits (``uint8``)."""
         return column_of(&self.owners, b"B")
 
-    def take_names(self) -> object:
+    def take_names(self) -> Buffer:
         """Move out the number of each object's name (``uint32``)."""
         return column_of(&self.owner_names, b"I")
 
@@ -513,15 +513,15 @@ cdef class Rows(ArrayReader):
         """Return whether the object whose edges are gone through has names, and no values."""
         return 0 <= self.owner < self.judged.shape[0] and self.judged[self.owner] & J_STRUCTURE
 
-    def take_edge_counts(self) -> object:
+    def take_edge_counts(self) -> Buffer:
         """Move out the number of edges of each object (``uint32``)."""
         return column_of(&self.counts, b"I")
 
-    def take_shared(self) -> object:
+    def take_shared(self) -> Buffer:
         """Move out, for each object, 1 if it is a string of no more than one character, 2 if a constant, else 0."""
         return column_of(&self.shared, b"B")
 
-    def take_ids(self) -> object:
+    def take_ids(self) -> Buffer:
         """Move out the ids that were noted, each with the number of its object (pairs of ``uint64``)."""
         return column_of(&self.ids, b"Q")
 
@@ -548,7 +548,7 @@ cdef class Rows(ArrayReader):
         self.places, self.new_ids, self.hidden = places, new_ids, hidden
         self.random = int.from_bytes(os.urandom(8), "little")
 
-    def cut_names(self, are_names, const uint32_t[::1] numerals):
+    def cut_names(self, are_names: Mask, const uint32_t[::1] numerals):
         """Let what leads to a string of which ``are_names`` has the text lead to the first one, and call elements of
         the engine's arrays by these ``numerals``. Called after the rows have been gone through.
         """
@@ -576,7 +576,7 @@ cdef class Rows(ArrayReader):
         self.references = references
         self.edge_counts, self.are_shared, self.cuts_shared = edge_counts, are_shared, True
 
-    def fill(self, uint8_t[::1] out) -> int:
+    def fill(self, uint8_t[::1] out: bytearray) -> int:
         """Write the rows that come next, and return how many bytes that is; 0 at the end, or if ``needed`` isn't 0."""
         cdef size_t done = 0
         cdef int status
@@ -652,7 +652,7 @@ cdef class Rows(ArrayReader):
             return self.numbers[name]
         return name
 
-    def scatter(self, uint8_t[::1] out, uint32_t[::1] filled, uint32_t range_) -> int:
+    def scatter(self, uint8_t[::1] out: bytearray, uint32_t[::1] filled, uint32_t range_) -> int:
         """Write the rows that come next, each with a comma before it, into the part of ``out`` for its place. The parts
         are equally large and have ``range_`` places each; ``filled`` is how many bytes of each are written.
 
@@ -873,7 +873,7 @@ cdef inline int put_number(uint64_t number, uint8_t *out) noexcept nogil:
     return done + 8 - zeros
 
 
-def gathered(const uint8_t[::1] data, uint32_t first, uint32_t range_) -> bytearray:
+def gathered(const uint8_t[::1] data: Buffer, uint32_t first, uint32_t range_) -> bytearray:
     """Return what the pieces of a part stand for, whose places are from ``first`` on, in the order of these."""
     cdef uint64_t[::1] starts = memoryview(bytearray(8 * (<size_t> range_ + 1))).cast("Q")
     cdef size_t at = 0, length = data.shape[0]
@@ -913,7 +913,7 @@ cdef class Trace(ArrayReader):
     cdef uint8_t last           # the first byte of what was written last
     cdef readonly uint64_t needed
 
-    def __cinit__(self, const uint8_t[::1] data, size_t start, size_t end, uint32_t fields):
+    def __cinit__(self, const uint8_t[::1] data: Buffer, size_t start, size_t end, uint32_t fields):
         if fields < 2:
             raise ValueError("a node has a number and children")
         self.fields = fields
@@ -972,7 +972,7 @@ cdef class Trace(ArrayReader):
         (<uint32_t *> self.filled.data)[0] = 0
         self.last = 0x5B
 
-    def fill(self, uint8_t[::1] out) -> int:
+    def fill(self, uint8_t[::1] out: bytearray) -> int:
         """Write what comes next, and return how many bytes that is; 0 at the end."""
         cdef size_t done = 0, begin = 0, after = 0, room = out.shape[0]
         self.needed = 0

@@ -36,7 +36,7 @@ cdef inline int digit(uint8_t byte) noexcept nogil:
     return 63 if byte == 47 else -1
 
 
-def segments(const uint8_t[::1] mappings, uint32_t sources):
+def segments(const uint8_t[::1] mappings: Buffer, uint32_t sources) -> Buffer | None:
     """Return the segments of ``mappings`` as rows of ``uint32``: line, column, source plus 1, line in the source.
 
     Lines and columns count from 0. Returns None if the mappings violate the standard, or name a source that isn't

@@ -231,7 +231,7 @@ cdef class Joined:
         self.states[item] = S_FULL if is_full else S_JOINED
         return 0
 
-    def take(self):
+    def take(self) -> tuple[Any, Any, Any]:
         """The number of each string's text (``uint32``, 0 if not known), and the bytes and ends of the new ones."""
         return (
             column_of(&self.numbers, b"I"), column_of(&self.texts.units, b"B"), column_of(&self.texts.starts, b"Q"),

@@ -325,7 +325,7 @@ def test_reading_in_steps_of_a_few_bytes_changes_nothing() -> None:
     data = b"[1, 22,333,4 ,5,6\n,70000,8,9]"
     for step in range(1, 8):
         columns: list[npt.NDArray[Any]] = [np.empty(3, np.uint64), np.empty(3, np.uint8)]
-        sinks: list[v8_json.Sink | None] = [
+        sinks: list[tuple[npt.NDArray[np.uint8], int, int, int, bool] | None] = [
             (columns[0].view(np.uint8), 8, 2**60, 0, False), None,
             (columns[1].view(np.uint8), 1, 255, 0, False),
         ]  # fmt: skip

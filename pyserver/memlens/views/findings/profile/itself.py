@@ -14,7 +14,7 @@ from memlens.views.findings.groups import TopGroup
 from memlens.views.findings.profile.case import ProfileCase
 
 LEAST_SHARE = 0.5
-_OF_LANGUAGES = frozenset(registry.language_libraries())
+_OF_LANGUAGES = frozenset(name for pack in registry.packs() for name in pack.language_libraries)
 _PASSED_OVER = 1
 
 

@@ -36,7 +36,7 @@ def _named(case: TraceCase, group: TopGroup) -> TopGroup:
     rows = live_rows(device, case.info.peak_moment)
     size, stack = device.size[rows], device.stack[rows]
     least = LEAST_OF_GROUP * group.amount
-    titles = {kind.name: kind.title for _, kind in registry.machinery()}
+    titles = {kind.name: kind.title for kind in registry.machinery()}
     for name, stacks in machinery_stacks(case.snapshot).items():
         if int(size[stacks[stack]].sum()) >= least:
             return replace(group, title=titles[name])

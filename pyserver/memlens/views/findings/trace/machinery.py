@@ -24,7 +24,7 @@ def own_machinery(case: TraceCase) -> Iterator[Ranked]:
     """
     peak = case.info.peak_bytes
     present = machinery_stacks(case.snapshot)
-    for title, kind in registry.machinery():
+    for kind in registry.machinery():
         if kind.advice is None or kind.name not in present:
             continue
         lines = top_groups(case.snapshot, case.peak, "line", 1, "live", kind.term)
@@ -41,7 +41,7 @@ def own_machinery(case: TraceCase) -> Iterator[Ranked]:
         )  # fmt: skip
         finding = made(
             "machinery",
-            title,
+            kind.owner,
             sentence,
             figure,
             evidence,

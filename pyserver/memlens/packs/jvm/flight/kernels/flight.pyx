@@ -135,7 +135,7 @@ cdef class Scanner(Scan):
     cdef readonly size_t cut
 
     def __cinit__(
-        self, const uint8_t[::1] data, size_t start, size_t end, const uint8_t[::1] wanted, bint is_compressed
+        self, const uint8_t[::1] data: Buffer, size_t start, size_t end, const uint8_t[::1] wanted, bint is_compressed
     ):
         if wanted.shape[0] != TYPES:
             raise ValueError("a byte for each type is needed")
@@ -187,7 +187,8 @@ cdef class Decoder(Owner):
     cdef readonly size_t error_offset
 
     def __cinit__(
-        self, const uint8_t[::1] data, const int32_t[:, ::1] steps, const uint32_t[::1] starts, bint is_compressed
+        self, const uint8_t[::1] data: Buffer, const int32_t[:, ::1] steps, const uint32_t[::1] starts,
+        bint is_compressed,
     ):
         cdef Py_ssize_t each
         if (
@@ -262,7 +263,9 @@ cdef class Decoder(Owner):
                 row[column] = <int64_t> value
         return True
 
-    def events(self, uint32_t program, const uint64_t[::1] begins, const uint64_t[::1] ends, int64_t[:, ::1] rows):
+    def events(
+        self, uint32_t program, const uint64_t[::1] begins, const uint64_t[::1] ends, int64_t[:, ::1] rows,
+    ) -> int:
         """Decode an event in each row. Returns OK or BAD_VALUE."""
         cdef Py_ssize_t each
         cdef size_t at = 0, end
@@ -280,7 +283,7 @@ cdef class Decoder(Owner):
                     break
         return status
 
-    def pool(self, uint32_t program, size_t at, size_t end, uint64_t count, int columns):
+    def pool(self, uint32_t program, size_t at, size_t end, uint64_t count, int columns) -> tuple[int, int]:
         """Decode constants, ``count`` of them, each after its key.
 
         Returns a status and where they end. ``take("rows")`` has the key and the columns of each, or nothing if
@@ -317,7 +320,7 @@ cdef class Decoder(Owner):
             self.error_offset = before
         return status, at
 
-    def arrays(self, uint32_t program, const uint64_t[::1] begins, int columns):
+    def arrays(self, uint32_t program, const uint64_t[::1] begins, int columns) -> int:
         """Decode the items of arrays that :meth:`pool` has passed over, in rows of ``columns`` each.
 
         Returns a status. ``take("ends")`` has the number of rows up to the end of each array, ``take("rows")`` has

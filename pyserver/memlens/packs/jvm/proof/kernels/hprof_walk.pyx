@@ -53,7 +53,7 @@ cdef inline int fixed_bytes(int tag, int id_bytes) noexcept nogil:
     return -1
 
 
-def walk(const uint8_t[::1] data, int id_bytes, uint64_t[:, ::1] rows):
+def walk(const uint8_t[::1] data: Buffer, int id_bytes, uint64_t[:, ::1] rows) -> tuple[int, int, int]:
     """List the records from the first byte on, as many as ``rows`` has room for.
 
     Returns how many there are, where the next one begins, and whether it needs MORE bytes or is UNKNOWN.

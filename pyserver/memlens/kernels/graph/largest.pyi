@@ -1,6 +1,0 @@
-from typing_extensions import Buffer
-
-from memlens.arrays import U8, U32, U64
-
-def largest(values: U64, numbers: U32, most: int) -> Buffer: ...
-def largest_marked(values: U64, marks: U8, most: int) -> Buffer: ...

@@ -1,3 +1,0 @@
-from memlens.arrays import U8, U32, U64
-
-def shorten(start: U64, target: U32, kind: U8, follows: U8, more: U8, distance: U32) -> None: ...

@@ -1,6 +1,0 @@
-class Scan:
-    error: int
-    error_offset: int
-    @property
-    def offset(self) -> int: ...
-    def run(self, limit: int) -> int: ...

@@ -1,3 +1,0 @@
-from memlens.arrays import I64, U8
-
-def set_by_data(objects: I64, names: I64, forms: I64, found: U8) -> bool: ...

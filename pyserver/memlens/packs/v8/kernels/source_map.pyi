@@ -1,3 +1,0 @@
-from typing_extensions import Buffer
-
-def segments(mappings: Buffer, sources: int) -> Buffer | None: ...
