@@ -1,7 +1,6 @@
 """Finds the declaration of a type of a heap dump among the local files."""
 
 import asyncio
-import logging
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,8 +10,6 @@ from memlens.sources.declarations import TypeName, file_names, line_of, suffixes
 from memlens.sources.finder import Finder
 from memlens.sources.paths import common_components, parse
 from memlens.texts import Text, one_of, phrase
-
-logger = logging.getLogger(__name__)
 
 _MOST_S = 3.0
 """How long files with other names than the type's are searched."""

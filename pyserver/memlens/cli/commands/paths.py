@@ -3,9 +3,6 @@
 import argparse
 from typing import get_args
 
-import numpy as np
-from msgspec.structs import asdict
-
 from memlens.cli import merged_paths
 from memlens.cli.ask import ask
 from memlens.cli.least_cut import least_cut_lines
@@ -17,8 +14,8 @@ from memlens.model.graph import RETAINING, Strength
 from memlens.store.snapshot import Snapshot
 from memlens.texts import phrase
 from memlens.units import counted, format_bytes
-from memlens.views.heap.paths.least_cut import LeastCutAnswer, is_asked, least_cut
-from memlens.views.heap.paths.to_object import Path, PathsAnswer, paths
+from memlens.views.heap.paths.to_object import Path
+from memlens.views.heap.paths.with_cut import PathsToObject, paths_to_object
 from memlens.views.heap.retained.left_out import parsed
 
 _MOST_PATHS = 3
@@ -64,25 +61,24 @@ def run(options: argparse.Namespace) -> int:
         raise UsageError(phrase("--markdown is for --of"))
     without = options.without or []
 
-    def question(snapshot: Snapshot) -> tuple[str, PathsAnswer, LeastCutAnswer | None]:
-        left_out = tuple(parsed(snapshot, text) for text in without)
-        number = chosen_number(snapshot, options)
-        through = options.through or RETAINING
-        found = paths(snapshot, number, options.top or _MOST_PATHS, through, left_out)
-        cut = least_cut(snapshot, np.array([number])) if is_asked(through, left_out) else None
-        return snapshot.info.kind, found, cut
+    def question(snapshot: Snapshot) -> tuple[str, PathsToObject]:
+        left_out = [parsed(snapshot, text) for text in without]
+        through, most = options.through or RETAINING, options.top or _MOST_PATHS
+        return snapshot.info.kind, paths_to_object(
+            snapshot, chosen_number(snapshot, options), most, through, left_out
+        )
 
-    kind, answer, cut = ask(options, question)
+    kind, answer = ask(options, question)
     if options.json:
-        json_line(asdict(answer) | {"least_cut": cut})
+        json_line(answer)
         return 0
     _print(answer, without, kind)
-    for line in () if cut is None else least_cut_lines(cut, kind):
+    for line in () if answer.least_cut is None else least_cut_lines(answer.least_cut, kind):
         say(line)
     return 0
 
 
-def _print(answer: PathsAnswer, without: list[str], kind: str) -> None:
+def _print(answer: PathsToObject, without: list[str], kind: str) -> None:
     row, left = answer.object, answer.without
     if left is not None:
         outside = f" and {format_bytes(left.freed_native_bytes)} native" if left.freed_native_bytes else ""

@@ -21,15 +21,6 @@ def marked(const uint32_t[::1] numbers, const uint8_t[::1] table, uint8_t[::1] m
             marks[item] = table[numbers[item]]
 
 
-def groups_of(const uint8_t[::1] chosen, const uint32_t[::1] group, uint8_t[::1] found):
-    """Mark in ``found`` the groups of the chosen items."""
-    cdef size_t item
-    with nogil:
-        for item in range(<size_t> chosen.shape[0]):
-            if chosen[item]:
-                found[group[item]] = 1
-
-
 def handed_down(const uint32_t[::1] parent, const uint8_t[::1] own, uint8_t[::1] below):
     """Mark in ``below`` the nodes of a tree that have one of ``own`` above them; a parent stands before its children.
 

@@ -2,9 +2,6 @@
 
 from typing import Any, assert_never
 
-import numpy as np
-from msgspec.structs import asdict
-
 from memlens.errors import BadRequestError
 from memlens.model.info import GraphInfo, ProfileInfo, TimelineInfo
 from memlens.packs import registry as packs
@@ -28,13 +25,10 @@ from memlens.store.models import graph_of
 from memlens.store.snapshot import Snapshot
 from memlens.texts import phrase
 from memlens.units import object_id
-from memlens.views.heap.listing.lists import fitting
 from memlens.views.heap.listing.one_object import describe
 from memlens.views.heap.listing.thread_stacks import thread_with_stack
 from memlens.views.heap.objects.rows import number_of
-from memlens.views.heap.paths.least_cut import is_asked, least_cut
-from memlens.views.heap.paths.merged import largest_branches
-from memlens.views.heap.paths.to_object import paths as paths_to
+from memlens.views.heap.paths.with_cut import paths_to_object, paths_to_objects
 from memlens.views.lines.stack import stack_frames, totals
 from memlens.views.trace.details import details
 from memlens.views.trace.steps.whole import steps_and_growth
@@ -213,17 +207,9 @@ async def paths(opened: OpenSnapshot, arguments: PathsArguments) -> Any:
 
     def question(snapshot: Snapshot) -> Any:
         graph_of(snapshot.info)
-        through, is_cut_asked = arguments.through, is_asked(arguments.through)
         if arguments.filter.strip():
-            branches = largest_branches(snapshot, arguments.filter, None, arguments.limit, through)[0]
-            cut = (
-                least_cut(snapshot, fitting(snapshot, arguments.filter, None, None)) if is_cut_asked else None
-            )
-            return asdict(branches) | {"least_cut": cut}
+            return paths_to_objects(snapshot, arguments.filter, arguments.limit, arguments.through)
         number = chosen_number(snapshot, arguments)
-        found = paths_to(snapshot, number, min(arguments.limit, 20), through)
-        return asdict(found) | {
-            "least_cut": least_cut(snapshot, np.array([number])) if is_cut_asked else None
-        }
+        return paths_to_object(snapshot, number, min(arguments.limit, 20), arguments.through)
 
     return readable(await opened.ask_aside(question), values=arguments.values)

@@ -28,7 +28,6 @@ from memlens.views.heap.objects.rows import Numbers
 from memlens.views.heap.reachable.from_roots import followed, softly_reachable
 
 LEAST_FINALIZABLE = 100
-_MOST_LISTED = 1_000
 _MOST_FIELD = 120
 _SOFTLY_SQL = (
     "SELECT retained(o.object) FROM refs AS r JOIN objects AS o ON o.object = r.target WHERE r.strength = 'soft' "
