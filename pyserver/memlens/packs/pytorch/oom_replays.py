@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from msgspec import Struct
 
 from memlens.errors import BadRequestError
+from memlens.store.kept import kept
 from memlens.store.snapshot import Snapshot
 from memlens.views.trace.what_if import Changes, WhatIf, what_if
 
@@ -34,14 +35,7 @@ def replays(snapshot: Snapshot, number: int, event: int, settings: Sequence[str]
 
     Without ``settings`` those are tried that may help.
     """
-
-    def make() -> WhatIf | None:
-        try:
-            return what_if(snapshot, number, settings=settings)
-        except BadRequestError:
-            return None
-
-    found = snapshot.keep(("what if", number, *settings), make)
+    found = _what_if(snapshot, number, tuple(settings))
     if (
         found is None
         or found.calibration.reason is not None
@@ -58,6 +52,14 @@ def replays(snapshot: Snapshot, number: int, event: int, settings: Sequence[str]
             for row in found.rows[1:]
         },
     )
+
+
+@kept
+def _what_if(snapshot: Snapshot, number: int, settings: tuple[str, ...]) -> WhatIf | None:
+    try:
+        return what_if(snapshot, number, settings=settings)
+    except BadRequestError:
+        return None
 
 
 def peak_with(snapshot: Snapshot, number: int, event: int, changes: Changes) -> int | None:

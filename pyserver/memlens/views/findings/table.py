@@ -175,17 +175,21 @@ def compared_with(
 
 def ranked(snapshot: Snapshot, device: int | None) -> list[Ranked]:
     """What all rules found, the most important first, notes last; those of a heap dump about the same bytes are one."""
-    found = [each for rule in rules_of(snapshot, device) for each in rule(snapshot)]
-    dump = heap_dump_of(snapshot.info)
-    if dump is not None:
-        found = snapshot.keep("findings.joined", lambda: _of_program(GraphCase(snapshot, dump), found))
+    is_dump = heap_dump_of(snapshot.info) is not None
+    found = _of_program(snapshot) if is_dump else _by_rules(snapshot, device)
     # of equals, the order of the rules
     return sorted(found, key=lambda each: (each.finding.is_note, -each.weight))
 
 
-def _of_program(case: GraphCase, found: list[Ranked]) -> list[Ranked]:
-    """What rules found in a heap dump but for the runtime's own tables; findings of the same bytes are one."""
-    return joined(case, [each for each in found if not is_of_the_runtime(case, each)])
+def _by_rules(snapshot: Snapshot, device: int | None) -> list[Ranked]:
+    return [each for rule in rules_of(snapshot, device) for each in rule(snapshot)]
+
+
+@keeps
+def _of_program(snapshot: Snapshot) -> list[Ranked]:
+    """What rules find in a heap dump but for the runtime's own tables; findings of the same bytes are one."""
+    case = GraphCase(snapshot, graph_of(snapshot.info))
+    return joined(case, [each for each in _by_rules(snapshot, None) if not is_of_the_runtime(case, each)])
 
 
 def findings(snapshot: Snapshot, device: int | None, limit: int) -> FindingsAnswer:

@@ -45,12 +45,13 @@ from memlens.kernels.tree import calltree as calltree_kernel
 from memlens.kernels.tree import flame as kernel
 from memlens.progress import Report
 from memlens.store.artefacts import Artefact
+from memlens.store.kept import kept
 from memlens.store.snapshot import Snapshot
 from memlens.texts import phrase
 from memlens.views.flame import calltree
 from memlens.views.flame import first as first_flame
 from memlens.views.flame.calltree import CallTree, FlameOptions, Nodes, Search
-from memlens.views.naming.frame_names import FlameName, frame_names
+from memlens.views.naming.frame_names import FlameName, FrameNames, Merge, frame_names
 from memlens.views.selection.columns import NEVER, rows_of
 from memlens.views.selection.items import drawn_stacks
 from memlens.views.selection.sets import AllocationSet
@@ -68,6 +69,11 @@ NAMED_PX = 18
 
 FlameValue = Literal["bytes", "count"]
 VALUES: tuple[FlameValue, ...] = ("bytes", "count")
+
+
+@kept
+def _names_by(snapshot: Snapshot, merge: Merge) -> FrameNames:
+    return frame_names(snapshot).by(merge)
 
 
 def tree_of(snapshot: Snapshot, of: AllocationSet, value: FlameValue, options: FlameOptions) -> CallTree:
@@ -88,8 +94,9 @@ def tree_of(snapshot: Snapshot, of: AllocationSet, value: FlameValue, options: F
         merged = snapshot.keep(
             ("merged stacks", in_any_order), lambda: calltree.merged(stacks.tree, names, in_any_order)
         )
-        named = snapshot.keep(("frame names", options.merge), lambda: names.by(options.merge))
-        return calltree.build(stacks, merged, named, options, VALUES.index(value))
+        return calltree.build(
+            stacks, merged, _names_by(snapshot, options.merge), options, VALUES.index(value)
+        )
 
     def read_or_make() -> CallTree:
         tree = _read_first(snapshot, lambda: make().nodes)

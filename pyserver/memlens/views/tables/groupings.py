@@ -547,17 +547,18 @@ def _pools(snapshot: Snapshot, of: AllocationSet, rows: U32) -> Grouping:
 
 
 def _labelled(
-    kind: str, wanted: Callable[[str], bool], nothing: Text
+    wanted: Callable[[str], bool], nothing: Text
 ) -> Callable[[Snapshot, AllocationSet, U32], Grouping]:
     """Group by the combined texts of some labels: "request: 7, user: me"."""
 
     def make(snapshot: Snapshot, _: AllocationSet, rows: U32) -> Grouping:
-        found = snapshot.keep(f"groups by {kind}", lambda: _of_labels(snapshot, wanted, nothing))
+        found = _of_labels(snapshot, wanted, nothing)
         return msgspec.structs.replace(found, codes=found.codes[rows])
 
     return make
 
 
+@kept
 def _of_labels(snapshot: Snapshot, wanted: Callable[[str], bool], nothing: Text) -> Grouping:
     """Every sample's group."""
     labels = snapshot.samples.labels
@@ -597,8 +598,6 @@ _BY_ROW: dict[GroupKind, Callable[[Snapshot, AllocationSet, U32], Grouping]] = {
     "category": _categories,
     "stream": _streams,
     "pool": _pools,
-    "thread": _labelled(
-        "thread", lambda key: key.casefold() in _THREAD_KEYS, phrase("No thread in the file")
-    ),
-    "label": _labelled("label", lambda key: key != "bytes", phrase("No label")),
+    "thread": _labelled(lambda key: key.casefold() in _THREAD_KEYS, phrase("No thread in the file")),
+    "label": _labelled(lambda key: key != "bytes", phrase("No label")),
 }

@@ -1,12 +1,14 @@
 """Collections with few elements or none, and numbers in objects of their own."""
 
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 
 from memlens.model.distinct import distinct
+from memlens.store.kept import kept
+from memlens.store.models import graph_of
+from memlens.store.snapshot import Snapshot
 from memlens.texts import Text, in_a_row, phrase, plural
 from memlens.views.findings.graph.case import (
     GraphCase,
@@ -34,12 +36,14 @@ _NONE = Sized(np.zeros(0, np.int64), np.zeros(0, np.int64))
 
 def sized(case: GraphCase) -> Sized:
     """All collections of known types with their sizes."""
-    known = case.snapshot.keep("findings.collections", lambda: _sized(replace(case, component=None)))
+    known = _sized(case.snapshot)
     counts = case.counts(known.objects)
     return Sized(known.objects[counts], known.sizes[counts])
 
 
-def _sized(case: GraphCase) -> Sized:
+@kept
+def _sized(snapshot: Snapshot) -> Sized:
+    case = GraphCase(snapshot, graph_of(snapshot.info))
     of_pack = case.known.collections.sizes
     return _NONE if of_pack is None else Sized(*of_pack.load()(case))
 

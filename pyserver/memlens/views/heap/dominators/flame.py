@@ -193,9 +193,10 @@ class DrawnTree(CallTree):
 
         If no object of that type fits, the type is another question, and the filter is answered.
         """
-        return self.snapshot.keep(("marked groups", self.form, text, kind), lambda: self._marked(text, kind))
+        return _marked(self.snapshot, self.form, text, kind)
 
-    def _marked(self, text: str, kind: int | None) -> Search:
+    def mark(self, text: str, kind: int | None) -> Search:
+        """The same, worked out anew."""
         snapshot, shallow = self.snapshot, self.snapshot.objects.shallow
         chosen = filters.chosen(snapshot, text)
         fitting = fitting_by_group(snapshot, text, self.form.tree)
@@ -223,6 +224,11 @@ class DrawnTree(CallTree):
         held = ((fitting > 0) | 2 * (below[0] > fitting)).astype(np.uint8)
         nodes = np.flatnonzero((fitting > 0) & (self.widths > 0))
         return Search(held, nodes, np.array([matched, int(fitting.sum())], np.int64))
+
+
+@kept
+def _marked(snapshot: Snapshot, form: Form, text: str, kind: int | None) -> Search:
+    return drawn_tree(snapshot, form).mark(text, kind)
 
 
 @kept

@@ -10,6 +10,7 @@ from memlens.errors import BadRequestError
 from memlens.kernels.graph.steps import one_up
 from memlens.model.graph import ENTRY, Strength
 from memlens.model.timeline import NEVER
+from memlens.store.kept import kept
 from memlens.store.manifest import InconsistentError
 from memlens.store.snapshot import Snapshot
 from memlens.texts import phrase
@@ -73,16 +74,20 @@ def merged_tree(
     leaving_out: Collection[LeavesOut] = (),
 ) -> MergedPaths:
     """The whole tree. Raises as :func:`merged_paths` does."""
+    return _merged_tree(snapshot, kind, group, filter_text, tuple(sorted(through)), tuple(leaving_out))
 
-    def make() -> MergedPaths:
-        ways = _Ways.of(snapshot, through, without(snapshot, leaving_out))
-        return _merged(
-            snapshot, fitting(snapshot, filter_text, kind, group), ways, is_ordered=kind is not None
-        )
 
-    return snapshot.keep(
-        ("merged paths", kind, group, filter_text, tuple(sorted(through)), tuple(leaving_out)), make
-    )
+@kept
+def _merged_tree(
+    snapshot: Snapshot,
+    kind: int | None,
+    group: int | None,
+    filter_text: str,
+    through: tuple[Strength, ...],
+    leaving_out: tuple[LeavesOut, ...],
+) -> MergedPaths:
+    ways = _Ways.of(snapshot, through, without(snapshot, leaving_out))
+    return _merged(snapshot, fitting(snapshot, filter_text, kind, group), ways, is_ordered=kind is not None)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -126,23 +126,30 @@ def is_entry(snapshot: Snapshot) -> U8:
 
 def distances_through(snapshot: Snapshot, through: Collection[Strength]) -> U32:
     """The least number of references from a root to each object, strong ones and those of some strengths."""
-    follows, retaining, stored = followed(snapshot, through), followed(snapshot), snapshot.references
+    follows, retaining = followed(snapshot, through), followed(snapshot)
     if bool((follows == retaining).all()):
         return snapshot.objects.distance
+    return _distances_by(snapshot, follows.tobytes())
 
-    def make() -> U32:
-        more, fewer = follows & ~retaining, retaining & ~follows
-        if fewer.any():
-            distance = np.empty(len(snapshot.objects.type), np.uint32)
-            distances(stored.start, stored.target, stored.kind, follows, entries(snapshot), distance)
-            return distance
 
-        # little changes, which takes a fraction of a walk through all references
-        distance = snapshot.objects.distance.copy()
-        shorten(
-            stored.unchecked(ReferenceColumns.start), stored.unchecked(ReferenceColumns.target), stored.kind,
-            follows, more, distance,
-        )  # fmt: skip
+@kept
+def _distances_by(snapshot: Snapshot, follows: bytes) -> U32:
+    """The same; ``follows`` has a byte for each kind of reference, 1 for those that are followed."""
+    followed_kinds, retaining, stored = (
+        np.frombuffer(follows, np.uint8),
+        followed(snapshot),
+        snapshot.references,
+    )
+    more, fewer = followed_kinds & ~retaining, retaining & ~followed_kinds
+    if fewer.any():
+        distance = np.empty(len(snapshot.objects.type), np.uint32)
+        distances(stored.start, stored.target, stored.kind, followed_kinds, entries(snapshot), distance)
         return distance
 
-    return snapshot.keep(("graph distances", follows.tobytes()), make)
+    # little changes, which takes a fraction of a walk through all references
+    distance = snapshot.objects.distance.copy()
+    shorten(
+        stored.unchecked(ReferenceColumns.start), stored.unchecked(ReferenceColumns.target), stored.kind,
+        followed_kinds, more, distance,
+    )  # fmt: skip
+    return distance

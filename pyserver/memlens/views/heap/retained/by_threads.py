@@ -30,10 +30,12 @@ def retained_together(snapshot: Snapshot, numbers: Numbers) -> int:
     top = _undominated(snapshot, numbers)
     if len(top) == 1:
         return _retained(snapshot, int(top[0]))
-    return snapshot.keep(
-        ("retained together", top.tobytes()),
-        lambda: retained_by(snapshot, top).retained_bytes if len(top) else 0,
-    )
+    return _retained_by(snapshot, top.astype(np.int64).tobytes()) if len(top) else 0
+
+
+@kept
+def _retained_by(snapshot: Snapshot, numbers: bytes) -> int:
+    return retained_by(snapshot, np.frombuffer(numbers, np.int64)).retained_bytes
 
 
 def _retained(snapshot: Snapshot, number: int) -> int:

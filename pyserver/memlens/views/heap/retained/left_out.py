@@ -11,6 +11,7 @@ from memlens.kernels.graph.freed import Holding
 from memlens.kernels.graph.left_out import LeftOut
 from memlens.model.distinct import distinct
 from memlens.model.graph import NONE, Strength
+from memlens.store.kept import kept
 from memlens.store.objects.columns import ObjectColumns, ReferenceColumns
 from memlens.store.snapshot import Snapshot
 from memlens.texts import phrase
@@ -149,7 +150,12 @@ def without(snapshot: Snapshot, chosen: Collection[LeavesOut]) -> Without | None
     """The heap dump without some references; None where all are there."""
     if not chosen:
         return None
-    return snapshot.keep(("without", *chosen), lambda: Without(snapshot, chosen))
+    return _without(snapshot, tuple(chosen))
+
+
+@kept
+def _without(snapshot: Snapshot, chosen: tuple[LeavesOut, ...]) -> Without:
+    return Without(snapshot, chosen)
 
 
 def parsed(snapshot: Snapshot, text: str) -> LeavesOut:

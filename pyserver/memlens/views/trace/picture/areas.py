@@ -15,6 +15,7 @@ from msgspec import Struct
 from memlens.arrays import I64, U8, U32
 from memlens.kernels.trace.areas import live_by_group
 from memlens.model.attribution import Attribution
+from memlens.store.kept import kept
 from memlens.store.models import timeline_of
 from memlens.store.snapshot import Snapshot
 from memlens.store.trace.device import Device
@@ -63,10 +64,7 @@ def areas_of(snapshot: Snapshot, number: int, filter_text: str, by: GroupedBy) -
     """The areas of a device, narrowed by a filter. Raises :class:`BadRequestError`."""
     timeline_of(snapshot.info, "areas over time")
     device = device_of(snapshot, number, filter_text)
-    return snapshot.keep(
-        (f"{number}.areas", filter_text if device.rows is not None else "", by.by, by.attribution),
-        lambda: _areas(snapshot, device, filter_text, by),
-    )
+    return _areas(snapshot, number, filter_text if device.rows is not None else "", by)
 
 
 def picture_order(
@@ -79,8 +77,10 @@ def picture_order(
     return areas_of(snapshot, device.info.device, filter_text, by).ordered(device, rows)
 
 
-def _areas(snapshot: Snapshot, device: Device, filter_text: str, by: GroupedBy) -> Areas:
-    of = AllocationSet(device.info.device, filter=filter_text)
+@kept
+def _areas(snapshot: Snapshot, number: int, filter_text: str, by: GroupedBy) -> Areas:
+    device = device_of(snapshot, number, filter_text)
+    of = AllocationSet(number, filter=filter_text)
     kind: GroupKind = by.by
     found = grouping(snapshot, of, every_allocation(snapshot, device), kind, by.attribution)
     present = np.zeros(found.groups, bool)
