@@ -106,6 +106,10 @@ _WRITTEN_IN_C = frozenset(
 )  # fmt: skip
 """Types of what a class has because C code or its slots say so."""
 
+_MADE_BY_C = frozenset(map(id, (bool, int, type(None))))
+"""Types of values that C code makes of a member that is no object: a flag, a number, nothing. The program's may be the
+same."""
+
 _OF_PYTHON = sys.stdlib_module_names
 _KNOWN = {id(kind): names for kind, names in _ATTRIBUTES.items()}
 
@@ -242,6 +246,8 @@ class _Class(NamedTuple):
     has_dict: bool
     slots: dict[str, Any]
     """Descriptors of attributes by name. They are written in C, so that reading them runs no code of the program."""
+    members: set[str]
+    """Which of them C code has declared, so that what they return may be no object of the item's."""
 
 
 class _Writer:
@@ -258,6 +264,8 @@ class _Writer:
         # by the ids of classes
         self._classes: dict[int, _Class] = {}
         self._learnt: dict[int, list[str]] = {}
+        # of these, attributes that the class has as well
+        self._defaults: dict[int, set[str]] = {}
         self._asked: dict[int, int] = {}
         self._runs_code: dict[int, dict[str, bool]] = {}
         self._seen: set[int] = set()
@@ -510,7 +518,7 @@ class _Writer:
         try:
             known = self._examined(kind)
         except Exception as error:
-            known = _Class(is_sizeof_safe=False, has_dict=False, slots={})
+            known = _Class(is_sizeof_safe=False, has_dict=False, slots={}, members=set())
             self._count_unread(kind, error)
         self._classes[id(kind)] = known
         name, module = _name_of(kind)
@@ -519,18 +527,21 @@ class _Writer:
 
     def _examined(self, kind: type) -> _Class:
         slots: dict[str, Any] = {name: _class_dict(kind).get(name) for name in _KNOWN.get(id(kind), ())}
+        members: set[str] = set()
         sizeof = None
         for base in _mro(kind):
             own = _class_dict(base)
             if sizeof is None:
                 sizeof = own.get("__sizeof__")
             for name, value in own.items():
-                if type(value) is types.MemberDescriptorType and type(name) is str:
-                    slots.setdefault(name, value)
+                if type(value) is types.MemberDescriptorType and type(name) is str and name not in slots:
+                    slots[name] = value
+                    if "__slots__" not in own:
+                        members.add(name)
         slots = {name: value for name, value in slots.items() if _has_get(value)}
         # under this name a class may have any other function in C
         is_in_c = type(sizeof) is types.MethodDescriptorType and sizeof.__name__ == "__sizeof__"
-        return _Class(is_in_c, bool(_FLAGS(kind) & _MANAGED_DICT) or _DICT_OFFSET(kind) != 0, slots)
+        return _Class(is_in_c, bool(_FLAGS(kind) & _MANAGED_DICT) or _DICT_OFFSET(kind) != 0, slots, members)
 
     def _describe(self, item: Any, kind: type) -> tuple[int, int]:
         """Return the number of an object's name or text, and that of the frame of its definition."""
@@ -657,7 +668,9 @@ class _Writer:
         by_id: dict[int, list[str]] = {}
         for name, descriptor in known.slots.items():
             try:
-                by_id.setdefault(id(descriptor.__get__(item)), []).append(name)
+                value = descriptor.__get__(item)
+                if name not in known.members or id(type(value)) not in _MADE_BY_C:
+                    by_id.setdefault(id(value), []).append(name)
             except Exception:
                 pass  # a slot that isn't set
         if known.has_dict and not issubclass(kind, _WITHOUT_ATTRIBUTES):
@@ -710,18 +723,19 @@ class _Writer:
 
         Only for the first few instances of a class is a dictionary created, to learn the names for the others.
         """
-        learnt = self._learnt.setdefault(id(kind), [])
+        learnt, defaults = self._learnt.setdefault(id(kind), []), self._defaults.setdefault(id(kind), set())
+        found = []
         for name in learnt:
             try:
-                by_id.setdefault(id(_GET(item, name)), []).append(name)
+                found.append((name, id(_GET(item, name))))
             except Exception:
                 pass
-        left = {number: len(names) for number, names in by_id.items()}
-        unknown = []
-        for each in referents:
-            left[id(each)] = left.get(id(each), 0) - 1
-            if left[id(each)] < 0 and each is not kind:
-                unknown.append(each)
+        if defaults and len(found) != len(_unnamed(referents, kind, by_id)):
+            # some are the class's own, and which ones would depend on their values
+            found = [row for row in found if row[0] not in defaults]
+        for name, number in found:
+            by_id.setdefault(number, []).append(name)
+        unknown = _unnamed(referents, kind, by_id)
         asked = self._asked.get(id(kind), 0)
         if not unknown or asked >= _MOST_LEARNT:
             return
@@ -736,6 +750,19 @@ class _Writer:
                     named.append(name)
                 if name not in learnt and not _is_descriptor(kind, name):
                     learnt.append(name)
+                    if any(name in _class_dict(base) for base in _mro(kind)):
+                        defaults.add(name)
+
+
+def _unnamed(referents: list[Any], kind: type, by_id: dict[int, list[str]]) -> list[Any]:
+    """Return what an instance refers to beside its class that has no name yet: each name is of one."""
+    left = {number: len(names) for number, names in by_id.items()}
+    unnamed = []
+    for each in referents:
+        left[id(each)] = left.get(id(each), 0) - 1
+        if left[id(each)] < 0 and each is not kind:
+            unnamed.append(each)
+    return unnamed
 
 
 def _items(own: Any) -> list[tuple[Any, Any]]:

@@ -3,6 +3,7 @@
 Without bounds each would take gigabytes or hours; the figures here are small enough to be quick with them.
 """
 
+import json
 import struct
 from collections.abc import Callable
 from pathlib import Path
@@ -21,7 +22,7 @@ from memlens.formats.redaction import redact
 from memlens.model.graph import NONE, Graph
 from memlens.packs.python.kernels import redaction as python_redaction
 from memlens.packs.python.kernels import survey
-from memlens.packs.v8.kernels import redaction
+from memlens.packs.v8.kernels import parts, redaction
 from memlens.store.snapshot import Snapshot
 from memlens.views.heap.listing.one_object import MOST_LISTED, describe
 from memlens.views.heap.listing.threads import threads, variables
@@ -164,17 +165,15 @@ def test_what_is_left_of_a_weak_maps_entry_is_not_longer_than_it(text: str) -> N
     while strings.run(end) == redaction.MORE:
         pass
     count = int(strings.count)
-    numbers = np.arange(count, dtype=np.uint32)
-    strings.write(start, np.full(count, redaction.NAME, np.uint8), numbers, numbers[:0])
-    out, written = bytearray(1), b""
-    while True:
-        size = strings.fill(out)
-        assert size <= len(out)
-        written += out[:size]
-        if not size and not strings.needed:
-            break
-        out = bytearray(strings.needed or 1)
+    strings.write(start, np.full(count, redaction.NAME, np.uint8), np.arange(count, dtype=np.uint32))
+    out, filled, found = bytearray(128), np.zeros(1, np.uint32), bytearray()
+    while strings.scatter(out, filled, count) == 0:
+        assert filled[0] <= len(out)
+        found += out[: filled[0]]
+        filled[0] = 0
+    written = parts.gathered(found + out[: filled[0]], 0, count)
     assert len(written) <= end - start + 64
+    assert len(json.loads(b"[" + written[2:] + b"]")) == count
 
 
 def pyheap(common: list[int], objects: list[bytes]) -> bytes:

@@ -4,6 +4,7 @@ import contextlib
 import gzip
 import json
 import random
+import re
 import struct
 import subprocess
 import sys
@@ -255,8 +256,8 @@ def test_v8_numbers_texts_in_place_of_their_contents(tmp_path: Path) -> None:
     named = {text for text, kind in zip(texts, kinds, strict=True) if kind == "native"}
     assert "<div>" in named
     assert {text.split(" removed ")[0] for text in named if " removed " in text} == {"<input", "Detached <a"}
-    assert "7 / part of key (removed) -> value (removed) pair in WeakMap (table @13)" in data
-    assert "8 / part of key (removed) -> value (removed) pair in WeakMap (table @13)" in data
+    entry = r'"\d+ / part of key \(removed\) -> value \(removed\) pair in WeakMap \(table @13\)"'
+    assert len(set(re.findall(entry, data))) == 2
 
 
 def test_two_sections_of_one_name_in_a_snapshot(tmp_path: Path) -> None:

@@ -75,8 +75,8 @@ def mark_graph(
     """Say in a dump that something was removed, if it was, and take what is left in its place for no value.
 
     ``comparable``: whether equal contents are still equal, and others not. ``fields_stay``: whether the fields are the
-    runtime's and not the program's, so that they are all there. ``redirected``: how many references lead to another
-    object than in the program, None if all are as they were.
+    runtime's and not the program's, so that they are all there. ``redirected``: how many references lead to one
+    object of their kind, None if all are as they were.
     """
     if removed is None:
         return
@@ -127,9 +127,9 @@ def _redirected(count: int) -> FileWarning:
         plural(
             count,
             "{n} reference to a value that the runtime shares, such as true, a small number or an enum's constant, "
-            "leads to another one of its kind; elements aren't where they were.",
+            "leads to one of its kind; elements aren't where they were.",
             "{n} references to values that the runtime shares, such as true, small numbers or an enum's constants, "
-            "lead to another one of their kind; elements aren't where they were.",
+            "lead to one of each kind; elements aren't where they were.",
         ),
         n=count,
     )

@@ -84,7 +84,10 @@ class PyHeapReader:
             _, kind, _ = struct.unpack(">QQI", stream.exactly(20))
             if kind in containers:
                 stream.exactly(8 * _number(stream, "I") * (2 if kind in dicts else 1))
-            stream.exactly(8 * _number(stream, "I"))
+            at, data = stream.offset, stream.exactly(8 * _number(stream, "I"))
+            referents = [data[each : each + 8] for each in range(0, len(data), 8)]
+            if not self._keeps.shared and len({*referents}) < len(referents):
+                yield Item("unknown", "reference that is there twice", data, at)
             if kind not in common:
                 yield from self._attributes(stream)
             if with_texts and kind not in containers and (text := _text(stream)):

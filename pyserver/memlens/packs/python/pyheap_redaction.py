@@ -16,6 +16,7 @@ from memlens.formats.redacted import Wanted
 from memlens.formats.redaction.output import Output, pour
 from memlens.formats.redaction.own_names import OwnNames
 from memlens.formats.scanning import run_through
+from memlens.kernels.base.random import permutation
 from memlens.packs.python.kernels import pyheap_redaction as kernel
 from memlens.packs.python.own_names import names_of_python, python_names
 from memlens.packs.python.pyheap import (
@@ -76,19 +77,19 @@ def redact(
     if objects.has_failed:
         raise MemoryError
     if found is not None:
-        _write_types(
-            names if own is None else {each: own(name) for each, name in names.items()}, objects, output
-        )
+        _write_types(names, objects, own, output)
     if mapping is not None and own is not None:
         mapping += own.mapping()
     return objects.objects_end if found is None else None
 
 
-def _write_types(names: dict[int, str], objects: kernel.PyHeap, output: Output) -> None:
-    """Write the names of types by their addresses, with which the file ends."""
+def _write_types(names: dict[int, str], objects: kernel.PyHeap, own: OwnNames | None, output: Output) -> None:
+    """Write the names of types by their addresses, with which the file ends, in a random order."""
     output.write(struct.pack(">I", len(names)))
-    for address, name in names.items():
-        output.write(struct.pack(">Q", objects.place(address, False)) + _text(name))
+    found = list(names.items())
+    for each in np.asarray(permutation(len(found))).tolist():
+        address, name = found[each]
+        output.write(struct.pack(">Q", objects.place(address, False)) + _text(own(name) if own else name))
     output.write(MAGIC[:8])
 
 

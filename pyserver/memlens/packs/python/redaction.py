@@ -6,11 +6,14 @@ notes, the last records before the end.
 
 import struct
 
+import numpy as np
+
 from memlens.dump import MAGIC, VERSION
 from memlens.formats.containers import Source
 from memlens.formats.redacted import CONTENTS, Wanted
 from memlens.formats.redaction.output import Output, pour
 from memlens.formats.scanning import run_through
+from memlens.kernels.base.random import permutation
 from memlens.packs.python.heap import REDIRECTED, REMOVED, START, check_version
 from memlens.packs.python.kernels import redaction as kernel
 from memlens.packs.python.kernels import survey
@@ -37,7 +40,10 @@ def redact(
     if mapping is not None:
         own = python_names()
         texts = {number: text for number, text, _ in dump.names(survey.ANY | survey.DETAIL)} | new
-        for number, encoded in texts.items():
+        found = list(texts.items())
+        # so that other names aren't numbered in the order in which these were found
+        for each in np.asarray(permutation(len(found))).tolist():
+            number, encoded = found[each]
             name = encoded.decode("utf-8", "surrogateescape")
             if (other := own(name)) != name:
                 new[number] = other.encode("utf-8", "surrogateescape")

@@ -5,6 +5,7 @@ copy the constants of code, which show them, are gone.
 """
 
 import re
+from collections import deque
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -54,6 +55,9 @@ _HEADER = {
     "memlens_redirected", "memlens_allocated_bytes",
 }  # fmt: skip
 _INDEXED = ("element", "hidden")
+_RUN = 8
+"""Names whose order is compared, as many in a row."""
+
 _FIELD_NAMES = {
     "type", "name", "id", "self_size", "edge_count", "trace_node_id", "detachedness", "name_or_index", "to_node",
     "function_id", "script_name", "script_id", "line", "column", "timestamp_us", "last_assigned_id", "object_index",
@@ -101,6 +105,7 @@ class V8Reader:
         self._keys = np.zeros(0, np.bool_)
         self._surplus: list[Item] = []
         self._indexes: list[Item] = []
+        self._uncounted: list[Item] = []
         self._is_surveyed = False
 
     def names(self) -> Iterator[Item]:
@@ -138,6 +143,7 @@ class V8Reader:
             if numbers is None or float(each.value) in numbers:
                 yield each
         yield from self._entries()
+        yield from self._order(is_copy=numbers is None)
         for number, (text, at, uses) in enumerate(self._strings()):
             is_name = uses >> FIRST_REASON
             if is_name and (part := _content_within(text)):
@@ -163,6 +169,28 @@ class V8Reader:
             else:
                 place = "string" if uses & CONTENT else "name of a class that no function has"
                 yield Item("text", place if uses else "string that nothing has", text, at)
+
+    def _order(self, *, is_copy: bool) -> Iterator[Item]:
+        """Names in a row: of a copy each row, of its original from any name on; of a copy also edges with an index that
+        isn't counted in its object.
+        """
+        if self._keeps.shared:
+            return
+        if is_copy:
+            yield from self._uncounted
+        kept, count = deque[str](maxlen=_RUN), 0
+        for number, (text, at, uses) in enumerate(self._strings()):
+            if (
+                not uses >> FIRST_REASON
+                or text.isdigit()
+                or REMOVED.fullmatch(text)
+                or self._is_key(number, text, uses)
+            ):
+                continue
+            count += 1
+            kept.append(text)
+            if count >= _RUN and not (is_copy and count % _RUN):
+                yield Item("array", "order of texts", "\n".join(kept).encode("utf-8", "replace"), at)
 
     def _is_key(self, number: int, text: str, uses: int) -> bool:
         """Whether a text names only properties that no code has: the keys of a dictionary."""
@@ -292,6 +320,12 @@ class V8Reader:
                 beyond = np.flatnonzero(chosen & (column["name_or_index"] > np.maximum(counts, 999)))
                 for index in column["name_or_index"][beyond].tolist():
                     self._indexes.append(Item("number", f"index of {name}s", str(index), at))
+                if len(counts):
+                    uncounted = column["name_or_index"][chosen & (column["name_or_index"] >= counts)]
+                    self._uncounted += [
+                        Item("unknown", f"index of {name}s", str(index).encode(), at)
+                        for index in uncounted[:1]
+                    ]
             else:
                 reason = OF_EDGES.get(name)
                 self._use(column["name_or_index"][chosen], bit_of(reason) if reason else CONTENT)

@@ -11,12 +11,13 @@ of true, false, null and undefined, which V8 of Node.js 20 calls oddballs, the h
 these leads to the first of them instead. So does what leads to a string that is also a name, except from code and
 from the descriptions of classes, which tell its text by their order, and what leads to a string that is a constant of
 code or of the engine (``none_string``), which tell it by themselves. What leads to a symbol leads to the first.
-Indexes of elements, which may be numbers that a program uses as keys, are counted from 0 in each object.
+Indexes of elements, which may be numbers that a program uses as keys, are counted from 0 in each object, and so are
+those in the engine's arrays: by a hash of their texts stand the names of properties, also of those that are gone.
 
-Objects, what each of them refers to, and their ids are in a random order: the original is that of the engine's table
-of strings, which gives away the seed of its hashes and with that every text that can be guessed, that of elements,
-and that in which things were made. In a recording only those are mixed that were made between the same two samples.
-Rows are written into parts, each of a range of places, which a temporary file holds until they are whole.
+Strings, objects, what each of them refers to, and their ids are in a random order: the original is that of the engine's
+table of strings, which gives away the seed of its hashes and with that every text that can be guessed, that of
+elements, and that in which things were made. In a recording only those are mixed that were made between the same two
+samples. What is written goes into parts, each of a range of places, which a temporary file holds until they are whole.
 
 With a mapping, names of the program's own get others, as :mod:`memlens.packs.v8.own_names` says whose they are.
 
@@ -38,7 +39,9 @@ from memlens.formats.redacted import CONTENTS, Wanted, mark_of
 from memlens.formats.redaction.output import Filler, Output, pour
 from memlens.formats.redaction.own_names import OwnNames
 from memlens.formats.scanning import run_through
+from memlens.kernels.base.random import permutation
 from memlens.packs.v8.heap import columns_of
+from memlens.packs.v8.kernels import parts as v8_parts
 from memlens.packs.v8.kernels import redaction as v8_redaction
 from memlens.packs.v8.kernels import rows as v8_rows
 from memlens.packs.v8.own_names import own_names
@@ -64,13 +67,14 @@ _NAMED = (
 )  # fmt: skip
 """Types of objects whose names are names, of V8 and of Julia."""
 
-_ELEMENT, _INTERNAL, _PROPERTY = "element", "internal", "property"
+_INTERNAL, _PROPERTY = "internal", "property"
 _REFERENCES = ("context", _PROPERTY, _INTERNAL, "shortcut", "weak")
 _STRINGS = "strings"
 _CONTENT = v8_redaction.VALUE | v8_redaction.FIXED
 _EMPTY = v8_redaction.FIXED | v8_redaction.SHORT
 _REMOVED = b'"removed '
 """How strings begin whose contents are gone."""
+_NO_TEXT = 0xFFFFFFFF
 _TRACE = "trace_tree"
 _SURVEYED = 0.5
 """The share of the work that is done when it is known what uses each string."""
@@ -112,9 +116,11 @@ _REMAINDERS = 4096
 
 class _Section(NamedTuple):
     name: str
-    filler: Filler
-    bytes: int = 0
-    """How many of the dump it is, if its rows are written in another order."""
+    filler: Filler | v8_redaction.Strings
+    bytes: int
+    """How many of the dump it is."""
+    places: int
+    """How many there are in the copy, if it is written in another order."""
 
 
 def redact(
@@ -139,13 +145,14 @@ def redact(
     for section in sections:
         output.write(b",\n" + msgspec.json.encode(section.name) + b":[")
         renaming = None if own is None or section.name != _STRINGS else _Renaming(output, own)
-        if section.bytes and isinstance(section.filler, v8_rows.Rows):
-            parts_written = _pour_moved(section.filler, section.bytes, len(survey.places), output)
+        filler = section.filler
+        if isinstance(filler, v8_redaction.Strings) or (section.places and isinstance(filler, v8_rows.Rows)):
+            parts_written = _pour_moved(filler, section.bytes, section.places, renaming or output)
         else:
-            parts_written = pour(section.filler, renaming or output)
+            parts_written = pour(filler, output)
         for _ in parts_written:
-            source.release(section.filler.offset)
-            write("writing", section.filler.offset / source.length)
+            source.release(filler.offset)
+            write("writing", filler.offset / source.length)
         if renaming is not None:
             renaming.end()
         output.write(b"]")
@@ -154,15 +161,17 @@ def redact(
         mapping += own.mapping()
 
 
-def _pour_moved(rows: v8_rows.Rows, section_bytes: int, places: int, output: Output) -> Iterator[int]:
-    """Write rows in the order of their places. Yields after each part, for progress."""
+def _pour_moved(items: v8_parts.Parts, section_bytes: int, places: int, output: Output) -> Iterator[int]:
+    """Write items in the order of their places. Yields after each part, for progress."""
+    if not places:
+        return
     parts = max(1, min(section_bytes // _PART_BYTES, _MOST_PARTS, places))
     range_ = -(-places // parts)
     buffer, filled = bytearray(parts * _PART_BUFFER), np.zeros(parts, np.uint32)
     written: list[list[tuple[int, int]]] = [[] for _ in range(parts)]
     comma, end = 2, 0
     with tempfile.SpooledTemporaryFile(_IN_MEMORY_BYTES) as file, memoryview(buffer) as whole:
-        while (part := rows.scatter(buffer, filled, range_)) >= 0:
+        while (part := items.scatter(buffer, filled, range_)) >= 0:
             count, start = int(filled[part]), part * _PART_BUFFER
             written[part].append((end, count))
             end += file.write(whole[start : start + count])
@@ -177,9 +186,9 @@ def _pour_moved(rows: v8_rows.Rows, section_bytes: int, places: int, output: Out
                     file.readinto(room[done : done + count])
                     done += count
                 room[done:] = whole[start : start + last]
-            with memoryview(v8_rows.gathered(found, part * range_, range_)) as rows_:
-                output.write(rows_[comma:])
-                comma = comma if not rows_ else 0
+            with memoryview(v8_parts.gathered(found, part * range_, range_)) as in_order:
+                output.write(in_order[comma:])
+                comma = comma if not in_order else 0
             yield len(found)
 
 
@@ -269,38 +278,37 @@ class _Survey:
             if name in self._spans and self._fields(name):
                 rows[name] = self._rows(name, np.full(1, v8_rows.NAMES, np.uint16))
         self._name_properties(rows["edges"])
-        slots = np.zeros(0, np.uint32)
+        named = np.zeros(0, np.uint32)
         if not self._wanted.keeps_shared:
-            slots = numerals.first(rows["edges"].most_elements)
-            self._cut_names(rows["edges"], slots)
+            named = numerals.first(rows["edges"].most_elements)
+            self._cut_names(rows["edges"], named)
         self.redirected = int(rows["edges"].redirected)
-        numbers = _numbers(self._uses)
-        fillers: dict[str, Filler] = {_STRINGS: strings, **rows}
+        order, contents = _order(self._uses, keeps_order=self._wanted.keeps_shared)
+        names = order[: len(contents)]
+        fillers: dict[str, Filler | v8_redaction.Strings] = {_STRINGS: strings, **rows}
         if _TRACE in self._spans and self._meta.trace_node_fields == _TRACE_FIELDS:
             trace = v8_rows.Trace(self._source.data, *self._spans[_TRACE], len(_TRACE_FIELDS))
             self._run(trace, _TRACE)
             trace.write(self._spans[_TRACE][0])
             fillers[_TRACE] = trace
         empty = np.flatnonzero(self._uses & _EMPTY == _EMPTY)
-        short = int(empty[0]) if len(empty) and not self._wanted.keeps_shared else len(numbers)
+        short = int(names[empty[0]]) if len(empty) and not self._wanted.keeps_shared else _NO_TEXT
         hidden = self._hidden()
         for name, each in rows.items():
-            each.write(self._spans[name][0], numbers, short)
+            each.write(self._spans[name][0], names, contents, short)
             if name in _MOVED and len(self.places):
-                each.move(self.places, self._new_ids, hidden)
-        strings.write(self._spans[_STRINGS][0], self._uses, numbers, slots)
-        moved = {name: self._spans[name] for name in _MOVED if len(self.places) and name in rows}
+                each.move(self.places, self._new_ids, hidden, names[named])
+        strings.write(self._spans[_STRINGS][0], self._uses, order)
+        places = {**dict.fromkeys(_MOVED, len(self.places)), _STRINGS: len(order)}
         return [
-            _Section(name, fillers[name], moved[name][1] - moved[name][0] if name in moved else 0)
+            _Section(name, fillers[name], self._spans[name][1] - self._spans[name][0], places.get(name, 0))
             for name in self._in_order()
             if name in fillers
         ]
 
     def _draw(self, nodes: v8_rows.Rows, strings: v8_redaction.Strings) -> None:
         """Draw the order of the objects, of which the root keeps its place, and their ids."""
-        random = np.random.default_rng()
-        places = np.arange(self._nodes, dtype=np.uint32)
-        random.shuffle(places)
+        places = np.array(permutation(self._nodes), np.uint32)
         root = self._root // max(len(self._meta.node_fields), 1)
         if root < self._nodes:
             other = int(np.flatnonzero(places == root)[0])
@@ -379,12 +387,12 @@ class _Survey:
         self._uses[is_property & (self._uses & v8_redaction.NAME == 0)] |= v8_redaction.VALUE
 
     def _cut_names(self, edges: v8_rows.Rows, numerals: U32) -> None:
-        """Let no value lead to a string that is a name as well, and name elements of the engine's arrays."""
+        """Let no value lead to a string that is a name as well, as what elements of the engine's arrays are called."""
         self._uses[numerals] |= v8_redaction.NAME
         are_names = self._hidden() != 0
         is_other = (self._shared == v8_rows.TEXT_TOO) & ~are_names[self._names]
         self._shared[is_other] = 0
-        edges.cut_names(are_names, numerals)
+        edges.cut_names(are_names)
 
     def _rows(
         self,
@@ -450,8 +458,7 @@ class _Survey:
         kinds = dict.fromkeys(_REFERENCES, v8_rows.NAMES) | dict.fromkeys(NAMED_BY_INDEX, v8_rows.IS_INDEX)
         # constants are objects: the bit says of an edge that it is a property
         kinds[_PROPERTY] = v8_rows.IS_ODDBALL
-        kinds[_ELEMENT] = v8_rows.IS_INDEX | v8_rows.MOVES
-        kinds[_INTERNAL] = v8_rows.NAMES | v8_rows.MOVES
+        kinds |= dict.fromkeys((_INTERNAL, "weak"), v8_rows.NAMES | v8_rows.MOVES)
         return np.array(
             [kinds.get(each, v8_rows.IS_VALUE) for each in self._meta.edge_types[0]][:256], np.uint16
         )
@@ -466,13 +473,10 @@ class _Numerals:
         self._values, self._in_order = values[order], self.texts[order]
 
     def first(self, count: int) -> U32:
-        """The texts of the indexes from 0 on, at most so many, and no more than the file has without a gap, ascending.
-
-        They are written in that order: where the text of an index stood tells whether a content had it first.
-        """
+        """The texts of the indexes from 0 on, at most so many, and no more than the file has without a gap."""
         gaps = np.flatnonzero(self._values != np.arange(len(self._values)))
         known = int(gaps[0]) if len(gaps) else len(self._values)
-        return np.sort(self._in_order[: min(count, max(known, 1))])
+        return self._in_order[: min(count, max(known, 1))]
 
 
 def _are_both(uses: U8) -> Mask:
@@ -482,20 +486,28 @@ def _are_both(uses: U8) -> Mask:
     return both
 
 
-def _numbers(uses: U8) -> U32:
-    """The number of each text for objects that have it as their content: one after all others, if it is a name, too.
+def _order(uses: U8, *, keeps_order: bool) -> tuple[U32, U32]:
+    """Where each text stands in the copy, and then where each that is a name and a content stands as the latter; and
+    which of these numbers each text has for objects that have it as their content.
 
-    The order of texts is that in which the engine came upon them, which would give characters away. So those of
-    contents change places.
+    The engine's order is that of its table of texts, or in which it came upon them, which would give them away. If it
+    is to stay, only contents change places.
     """
-    random = np.random.default_rng()
-    numbers = np.arange(len(uses), dtype=np.uint32)
-    name, fixed = v8_redaction.NAME, v8_redaction.FIXED
-    is_content = (uses & v8_redaction.VALUE != 0) & (uses & (name | fixed) == 0)
-    numbers[is_content] = random.permutation(numbers[is_content])
     both = _are_both(uses)
-    numbers[both] = len(uses) + random.permutation(int(both.sum())).astype(np.uint32)
-    return numbers
+    count = len(uses) + int(both.sum())
+    moves = np.arange(len(uses), count)
+    if keeps_order:
+        name, fixed = v8_redaction.NAME, v8_redaction.FIXED
+        moves = np.append(
+            np.flatnonzero((uses & v8_redaction.VALUE != 0) & (uses & (name | fixed) == 0)), moves
+        )
+    else:
+        moves = np.arange(count)
+    order = np.arange(count, dtype=np.uint32)
+    order[moves] = moves[np.asarray(permutation(len(moves)))]
+    contents = order[: len(uses)].copy()
+    contents[both] = order[len(uses) :]
+    return order, contents
 
 
 def _header(header: Header, wanted: Wanted, redirected: int) -> dict[str, object]:

@@ -3,6 +3,7 @@
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 
 from memlens.kernels.base.addresses cimport AddressMap, address_ordinal, address_rank
+from memlens.kernels.base.random cimport Random
 from memlens.kernels.base.vectors cimport Vector
 from memlens.packs.jvm.kernels.hprof cimport Record
 from memlens.packs.jvm.kernels.hprof_survey cimport Layout, Survey
@@ -62,9 +63,10 @@ cdef class Order(Survey):
     cdef Vector shared, holders, canonical, owner_ids, owner_firsts
     cdef AddressMap shared_by_id, holders_by_id, owners_by_id
     cdef Sieve shared_sieve, holder_sieve
-    cdef uint64_t enum_class, random
+    cdef uint64_t enum_class
+    cdef Random random
     cdef Vector enum_classes, holding_classes
-    cdef readonly uint64_t redirected
+    cdef readonly uint64_t redirected   # references to what stands for several, whichever of them it was
 
     cdef int number_objects(self) noexcept nogil
     cdef int note_chunk(self, Record *record) noexcept nogil
@@ -99,5 +101,5 @@ cdef class Order(Survey):
         if number < 0:
             return id
         one = (<uint64_t *> self.canonical.data)[number]
-        self.redirected += one != id
+        self.redirected += 1
         return one

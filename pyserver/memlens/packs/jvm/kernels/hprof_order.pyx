@@ -22,7 +22,7 @@ from memlens.kernels.base.addresses cimport (
     address_map_build, address_map_free, address_map_init, address_ordinal, address_set_add, address_set_begin,
     address_set_end,
 )
-from memlens.kernels.base.random cimport draw_numbers, random_below, shuffle32
+from memlens.kernels.base.random cimport KEY_BYTES, draw_numbers, random_begin, random_below, shuffle32
 from memlens.kernels.base.vectors cimport vector_push, vector_push_u32, vector_reserve
 from memlens.packs.jvm.kernels.hprof cimport (
     ANDROID_HEAP, CLASS_DUMP, INSTANCE_DUMP, OBJECT_ARRAY_DUMP, WHOLE, Load, Record, Records, id_at, is_object,
@@ -83,7 +83,7 @@ cdef class Order(Survey):
         cdef size_t each
         cdef int kind
         self.keeps_order = keeps_order
-        self.random = int.from_bytes(os.urandom(8), "little")
+        random_begin(&self.random, os.urandom(KEY_BYTES))
         address_map_init(&self.known)
         address_map_init(&self.shared_by_id)
         address_map_init(&self.holders_by_id)

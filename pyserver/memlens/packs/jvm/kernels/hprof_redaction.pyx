@@ -15,7 +15,7 @@ from memlens.kernels.base.addresses cimport (
     AddressMap, address_map_build, address_map_free, address_map_init, address_ordinal,
 )
 from memlens.kernels.base.prefetch cimport prefetch
-from memlens.kernels.base.random cimport random_below, shuffle32, shuffle_items
+from memlens.kernels.base.random cimport random_below, random_word, shuffle32, shuffle_items
 from memlens.kernels.base.vectors cimport Vector, vector_push, vector_reserve
 from memlens.packs.jvm.kernels.hprof cimport (
     ANDROID_HEAP, CLASS_DUMP, CLASS_FIXED_IDS, INSTANCE_DUMP, OBJECT_ARRAY_DUMP, PRIMITIVE_ARRAY_DUMP, ROOT_JNI_GLOBAL,
@@ -37,7 +37,8 @@ cdef enum:
     MOST_WITH_STATUS = 128      # classes of the runtime's, two for each dump in the file
     SHUFFLED_BYTES = 1 << 20    # of an array that is shuffled in the buffer
     AHEAD = 8                   # records that are fetched from memory meanwhile
-    BLOCK = 256                 # elements of a larger one
+    BATCH = 64                  # elements of a larger one that are fetched from memory at once
+    ROUNDS = 8                  # by which its elements are put into another order
     MOST_CONSTANTS = 1 << 10    # of an enum, in its static fields
 
 
@@ -76,8 +77,10 @@ cdef class Redaction(Order):
     cdef uint64_t copy_bytes, fill_bytes
     cdef uint8_t filler
     cdef const uint8_t *elements
-    cdef uint64_t elements_left, elements_count, blocks_done
-    cdef uint64_t[4] element_keys
+    cdef uint64_t elements_left, elements_count
+    cdef bint mixes_elements
+    cdef int low_bits, high_bits    # of a place in a large array
+    cdef uint64_t[ROUNDS] element_keys
     cdef bint elements_stay     # whether they lead where they did, although what they lead to is shared
     cdef AddressMap stacks, frames
     cdef uint32_t last_stack
@@ -363,63 +366,57 @@ cdef class Redaction(Order):
 
     cdef size_t put_elements(self, uint8_t *out, size_t room) noexcept nogil:
         """Write the elements of an array that come next, and return how many bytes that is."""
-        cdef size_t width = self.records.id_bytes, count = room // width
-        cdef uint64_t first, some, done = 0
-        if self.element_keys[0] == 0:
-            count = <size_t> min(<uint64_t> count, self.elements_left)
-            self.put_run(out, self.elements_count - self.elements_left, count)
-            self.elements_left -= count
-            return count * width
-        # blocks from anywhere in a large array, which are shuffled together
-        while self.elements_left:
-            first = self.place_of(self.blocks_done) * BLOCK
-            some = min(<uint64_t> BLOCK, self.elements_count - first)
-            if done + some > count:
-                break
-            self.put_run(out + done * width, first, some)
-            done += some
-            self.elements_left -= some
-            self.blocks_done += 1
-        shuffle_items(&self.random, out, done, width)
-        return <size_t> done * width
-
-    cdef void put_run(self, uint8_t *out, uint64_t first, uint64_t count) noexcept nogil:
-        """Write elements of an array that follow one another."""
-        cdef size_t width = self.records.id_bytes, each
+        cdef size_t width = self.records.id_bytes, each, some, done = 0
+        cdef size_t count = <size_t> min(<uint64_t> (room // width), self.elements_left)
+        cdef uint64_t first = self.elements_count - self.elements_left
         cdef const uint8_t *at = self.elements + first * width
-        for each in range(count):
-            if self.elements_stay:
-                self.put_id(out + each * width, self.new_id(id_at(at + each * width, <int> width)))
-            else:
-                self.put_reference(out + each * width, at + each * width)
+        cdef const uint8_t* places[BATCH]
+        while done < count and self.mixes_elements:
+            some = min(count - done, <size_t> BATCH)
+            for each in range(some):
+                places[each] = self.elements + self.place_of(first + done + each) * width
+                prefetch(places[each])
+            for each in range(some):
+                self.put_element(out + (done + each) * width, places[each])
+            done += some
+        for each in range(done, count):
+            self.put_element(out + each * width, at + each * width)
+        self.elements_left -= count
+        return count * width
+
+    cdef inline void put_element(self, uint8_t *out, const uint8_t *at) noexcept nogil:
+        if self.elements_stay:
+            self.put_id(out, self.new_id(id_at(at, self.records.id_bytes)))
+        else:
+            self.put_reference(out, at)
 
     cdef inline uint64_t place_of(self, uint64_t number) noexcept nogil:
-        """Return which block of a large array is written as the one with this number."""
-        cdef uint64_t mask = 1, blocks = (self.elements_count + BLOCK - 1) // BLOCK
-        cdef int bits = 1, each
-        while mask < blocks - 1:
-            mask = mask << 1 | 1
-            bits += 1
+        """Return which element of a large array is written as the one with this number (a Feistel network)."""
+        cdef uint64_t low_mask = (<uint64_t> 1 << self.low_bits) - 1, high_mask = (<uint64_t> 1 << self.high_bits) - 1
+        cdef uint64_t low, high
+        cdef int each
         while True:
-            # each step can be undone, so that no two numbers come to the same place
-            for each in range(4):
-                number = (number * (self.element_keys[each] | 1) + (self.element_keys[each] >> 32)) & mask
-                number ^= number >> (bits // 2 + 1)
-            if number < blocks:
+            low, high = number & low_mask, number >> self.low_bits
+            # each round can be undone, so that no two numbers come to the same place
+            for each in range(0, ROUNDS, 2):
+                low ^= mixed(high ^ self.element_keys[each]) & low_mask
+                high ^= mixed(low ^ self.element_keys[each + 1]) & high_mask
+            number = high << self.low_bits | low
+            if number < self.elements_count:
                 return number
 
     cdef void begin_elements(self, Record *record) noexcept nogil:
         """Write the elements of an array next."""
-        cdef int each
-        cdef uint64_t high
-        self.elements, self.elements_left = record.body, record.number
-        self.elements_count, self.blocks_done = record.number, 0
+        cdef int each, bits = 0
+        self.elements, self.elements_left, self.elements_count = record.body, record.number, record.number
         self.elements_stay = self.is_holder(record.id)
-        self.element_keys[0] = 0
-        if not self.keeps_order and record.body_bytes > SHUFFLED_BYTES:
-            for each in range(4):
-                high = random_below(&self.random, 0xFFFFFFFF)
-                self.element_keys[each] = high << 32 | random_below(&self.random, 0xFFFFFFFF) | 1
+        self.mixes_elements = not self.keeps_order and record.body_bytes > SHUFFLED_BYTES
+        if self.mixes_elements:
+            while record.number > <uint64_t> 1 << bits:
+                bits += 1
+            self.low_bits, self.high_bits = bits // 2, bits - bits // 2
+            for each in range(ROUNDS):
+                self.element_keys[each] = <uint64_t> random_word(&self.random) << 32 | random_word(&self.random)
 
     # records around heaps
 
@@ -716,6 +713,13 @@ cdef class Redaction(Order):
                 memcpy(out + base, record.body + base, bytes)
             base += bytes
             at += id + 1
+
+
+cdef inline uint64_t mixed(uint64_t number) noexcept nogil:
+    """Return a number that has no likeness to those of others."""
+    number = (number ^ number >> 33) * 0xFF51AFD7ED558CCDULL
+    number = (number ^ number >> 33) * 0xC4CEB9FE1A85EC53ULL
+    return number ^ number >> 33
 
 
 cdef bint is_name(const uint8_t *text, uint64_t bytes, uint8_t what) noexcept nogil:

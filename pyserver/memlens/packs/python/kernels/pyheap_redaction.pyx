@@ -3,7 +3,8 @@
 
 Addresses are drawn at random, objects are written in a random order (a window takes chunks from anywhere in the file,
 and its objects are shuffled), and so are the elements of containers. References to an object that the runtime shares
-lead to one of its type: to numbers and texts by their representations, to flags, and to constants of enums. Attributes
+lead to one of its type, each object's but once, as PyHeap has them: to numbers and texts by their representations, to
+flags, and to constants of enums. Attributes
 that aren't identifiers are left out, and so are those that data may have named: PyHeap says nothing of the code, so
 there stay those that at least half of a type's objects have, if these are three or more (see ``attributes.pxd``), and
 names that the standard library has.
@@ -20,7 +21,9 @@ from memlens.kernels.base.addresses cimport (
 )
 from memlens.kernels.base.ascending cimport is_among
 from memlens.kernels.base.counts cimport Counts, counts_find, counts_free, counts_init, counts_row
-from memlens.kernels.base.random cimport draw_numbers, shuffle32, shuffle64, shuffle_items
+from memlens.kernels.base.random cimport (
+    KEY_BYTES, Random, draw_numbers, random_begin, shuffle32, shuffle64, shuffle_items,
+)
 from memlens.kernels.base.vectors cimport (
     Vector, vector_free, vector_init, vector_push, vector_push_u32, vector_reserve,
 )
@@ -85,11 +88,12 @@ cdef class PyHeap(Scan):
 
     ``count`` is how many there are, ``containers`` and ``common`` are as for the reader. After the first stage
     ``objects_end`` is where the objects end, and ``is_cut`` whether the file breaks off before; then :meth:`classify`
-    is called. After the last stage ``redirected`` is how many references of objects will lead to another one, and
-    :meth:`place` adds others to that. With ``keeps_shared`` addresses and order stay.
+    is called. After the last stage ``redirected`` is how many references of objects will lead to what stands
+    for several, and :meth:`place` adds others to that. With ``keeps_shared`` addresses and order stay.
     """
 
-    cdef uint64_t count, done, random, seed
+    cdef uint64_t count, done, seed
+    cdef Random random
     cdef readonly int stage
     cdef readonly size_t objects_end
     cdef readonly uint64_t needed, redirected
@@ -102,6 +106,9 @@ cdef class PyHeap(Scan):
     cdef Attributes attributes
     cdef Counts words           # hashes of names that the standard library has
     cdef Vector kinds, kind_addresses, enum_classes, shared, canonical, numbers, chunks, chunk_order, pieces
+    cdef Vector last_owners     # of what stands for several: which object was the last to have it
+    cdef uint64_t owner
+    cdef int64_t several        # the number of what the last reference leads to among these, -1 if it isn't one
     cdef size_t next_chunk, next_piece
     cdef object renamed         # what an attribute is written as, as a function of its name's bytes; None if all stay
     cdef size_t growth          # how many times as long an object may become, at most
@@ -122,7 +129,7 @@ cdef class PyHeap(Scan):
         self.common = common
         self.has_texts = has_texts
         self.keeps_shared = keeps_shared
-        self.random = int.from_bytes(os.urandom(8), "little")
+        random_begin(&self.random, os.urandom(KEY_BYTES))
         self.seed = int.from_bytes(os.urandom(8), "little") | 1
         attributes_seed(&self.attributes, self.seed)
         self.own(&self.kinds, 1)
@@ -134,6 +141,7 @@ cdef class PyHeap(Scan):
         self.own(&self.chunks, sizeof(Chunk))
         self.own(&self.chunk_order, 4)
         self.own(&self.pieces, 8)
+        self.own(&self.last_owners, 8)
         if address_set_begin(&self.known, 1, self.seed) < 0:
             raise MemoryError
 
@@ -287,6 +295,7 @@ cdef class PyHeap(Scan):
             # the first of its type
             one = rows[address_ordinal(&by_group, rows[each].group)].address
             status |= vector_push(&self.canonical, &one)
+            status |= vector_push(&self.last_owners, &self.owner)
             rank = address_rank(&self.known, rows[each].address)
             if rank >= 0 and address_rank(&self.known, one) >= 0:
                 # else the file has changed since it was looked through
@@ -305,8 +314,7 @@ cdef class PyHeap(Scan):
         while at < self.objects_end and self.read_object(at, &parts):
             for each in range(parts.content_count):
                 self.new_reference(u64_at(self.data + parts.contents + 8 * each))
-            for each in range(parts.referent_count):
-                self.new_reference(u64_at(self.data + parts.referents + 8 * each))
+            self.put_referents(&parts, NULL)
             at = parts.end
 
     # attributes
@@ -417,7 +425,9 @@ cdef class PyHeap(Scan):
         memcpy(out + 16, data + at + 16, 4)
         if parts.is_container:
             done += self.write_addresses(parts.contents, parts.content_count, out + done, parts.is_dict)
-        done += self.write_addresses(parts.referents, parts.referent_count, out + done, False)
+        length = self.put_referents(parts, out + done + 4)
+        put32(out + done, <uint32_t> length)
+        done += 4 + 8 * length
         if not parts.has_attributes:
             return done
         counted = out + done
@@ -465,6 +475,29 @@ cdef class PyHeap(Scan):
             shuffle_items(&self.random, out, rows, width)
         return 4 + 8 * count
 
+    cdef size_t put_referents(self, Parts *parts, uint8_t *out) noexcept nogil:
+        """Write what an object refers to, if there is room for it, and return how many that is.
+
+        What several references lead to is there once: PyHeap writes True and False, but two Trues as one.
+        """
+        cdef size_t each, done = 0
+        cdef uint64_t address
+        cdef uint64_t *last_owners = <uint64_t *> self.last_owners.data
+        self.owner += 1
+        for each in range(parts.referent_count):
+            address = self.new_reference(u64_at(self.data + parts.referents + 8 * each))
+            if self.several >= 0:
+                if last_owners[self.several] == self.owner:
+                    self.redirected -= 1
+                    continue
+                last_owners[self.several] = self.owner
+            if out != NULL:
+                put64(out + 8 * done, address)
+            done += 1
+        if out != NULL and not self.keeps_shared:
+            shuffle_items(&self.random, out, done, 8)
+        return done
+
     cdef uint64_t new_address(self, uint64_t address) noexcept nogil:
         """Return the address by which an object is written."""
         cdef int64_t rank = address_rank(&self.known, address) if address else -1
@@ -487,10 +520,12 @@ cdef class PyHeap(Scan):
         """Return the address of an object that is referred to, or of the one that all such references lead to."""
         cdef int64_t rank = address_rank(&self.known, address) if address and not self.keeps_shared else -1
         cdef uint64_t one
+        self.several = -1
         if rank >= 0 and (<uint32_t *> self.numbers.data)[rank] & IS_SHARED:
             one = (<uint64_t *> self.canonical.data)[address_ordinal(&self.by_shared, address)]
-            self.redirected += one != address
+            self.redirected += 1
             address = one
+            self.several = address_ordinal(&self.by_shared, one)
         return self.new_address(address)
 
     # an object of the file

@@ -6,7 +6,8 @@ has, and the number of a text, a frame or a stack that it doesn't have that of n
 
 Values can be read from where objects are: small numbers stand in an array by their value, and what was made one after
 the other is close by. So addresses are drawn at random, and so are the numbers of texts, frames and stacks, of which
-only the texts that stay are written. Objects come after all other records, in a random order (a window takes chunks
+only the texts that stay are written, and the order of roots that follow one another, and of the names that code has,
+which are sorted. Objects come after all other records, in a random order (a window takes chunks
 from anywhere in the file, and its objects are shuffled), and so do the elements of each. References
 to an object that the runtime shares lead to one of its type without a name, and so do those to a string that is the key
 of an attribute, but for the key. With ``keeps_shared`` all of this stays as it is.
@@ -22,13 +23,16 @@ from memlens.kernels.base.addresses cimport (
     address_set_add, address_set_begin, address_set_end,
 )
 from memlens.kernels.base.counts cimport CountRow, counts_find
-from memlens.kernels.base.random cimport draw_numbers, shuffle32, shuffle64, shuffle_items
+from memlens.kernels.base.random cimport (
+    KEY_BYTES, Random, draw_numbers, random_begin, shuffle32, shuffle64, shuffle_items,
+)
 from memlens.kernels.base.vectors cimport (
     Vector, vector_free, vector_init, vector_push, vector_push_u32, vector_reserve,
 )
 from memlens.kernels.readers.numbers cimport le32_at, le64_at
 from memlens.packs.python.kernels.survey cimport (
-    IS_AMBIGUOUS, IS_BORROWED, S_WRITE, W_BYTES, W_MODULE, W_STR, W_UNKNOWN, Chunk, Named, Shared, Survey, place_key,
+    IS_AMBIGUOUS, IS_BORROWED, S_WRITE, W_BYTES, W_FRAME, W_MODULE, W_STR, W_UNKNOWN, Chunk, Named, Shared, Survey,
+    is_label, place_key,
 )
 
 cdef enum:
@@ -45,12 +49,12 @@ cdef class Dump(Survey):
 
     With ``keeps_numbers`` the texts of numbers stay, with ``keeps_time`` the notes about the process and Python, with
     ``keeps_shared`` addresses and order. After the first stage ``end`` is where the records end, and ``is_whole``
-    whether an end record is there; after writing ``redirected`` is how many references lead to another object.
+    whether an end record is there; after writing ``redirected`` is how many references lead to what stands for
+    several, whichever of them it was.
     """
 
     cdef readonly uint64_t needed, redirected
-    cdef bint is_at_objects
-    cdef uint64_t random
+    cdef Random random
     cdef Vector numbers             # of objects, by their ranks
     cdef Vector canonical           # by the ordinals of what is shared
     cdef Vector chunk_order, pieces
@@ -72,7 +76,7 @@ cdef class Dump(Survey):
     ):
         self.keeps_time = keeps_time
         self.keeps_shared = keeps_shared
-        self.random = int.from_bytes(os.urandom(8), "little")
+        random_begin(&self.random, os.urandom(KEY_BYTES))
         self.own(&self.numbers, 4)
         self.own(&self.canonical, 8)
         self.own(&self.chunk_order, 4)
@@ -128,13 +132,32 @@ cdef class Dump(Survey):
         if self.order_records(&self.stack_places, &self.new_stacks) < 0:
             return -1
         shuffle64(&self.random, <uint64_t *> self.type_places.data, self.type_places.count)
-        for each in range(self.type_places.count):
-            if vector_push(&self.ahead, <uint64_t *> self.type_places.data + each) < 0:
-                return -1
+        shuffle64(&self.random, <uint64_t *> self.label_places.data, self.label_places.count)
+        self.shuffle_roots()
+        if self.put_ahead(&self.type_places) < 0 or self.put_ahead(&self.label_places) < 0 or (
+                self.put_ahead(&self.other_places) < 0):
+            return -1
         for each in range(self.chunks.count):
             if vector_push_u32(&self.chunk_order, <uint32_t> each) < 0:
                 return -1
         shuffle32(&self.random, <uint32_t *> self.chunk_order.data, self.chunk_order.count)
+        return 0
+
+    cdef void shuffle_roots(self) noexcept nogil:
+        """Shuffle those that follow one another: roots belong to the frame before them."""
+        cdef uint64_t *places = <uint64_t *> self.other_places.data
+        cdef size_t each, first = 0
+        for each in range(self.other_places.count + 1):
+            if each == self.other_places.count or self.data[places[each]] != c"G":
+                shuffle64(&self.random, places + first, each - first)
+                first = each + 1
+
+    cdef int put_ahead(self, Vector *places) noexcept nogil:
+        """Write records after those that come first. -1 if out of memory."""
+        cdef size_t each
+        for each in range(places.count):
+            if vector_push(&self.ahead, <uint64_t *> places.data + each) < 0:
+                return -1
         return 0
 
     cdef int order_texts(self) noexcept nogil:
@@ -256,7 +279,7 @@ cdef class Dump(Survey):
         return done
 
     cdef int write_records(self, uint8_t *out, size_t room, size_t *done) noexcept nogil:
-        """Write texts, frames, stacks and types, then all others but objects, then these. -1 if out of memory."""
+        """Write the records that come ahead of objects, then these; or all in their order. -1 if out of memory."""
         cdef size_t bytes, following = self.position
         while self.next_ahead < self.ahead.count:
             self.position = (<uint64_t *> self.ahead.data)[self.next_ahead]
@@ -272,14 +295,9 @@ cdef class Dump(Survey):
                 return 0
             self.next_ahead += 1
             self.position = following
-        while not self.is_at_objects:
+        while self.keeps_shared:
             bytes = self.record_bytes(self.position)
-            if bytes == 0:
-                self.is_at_objects = True
-            elif not self.keeps_shared and (
-                    is_of_object(self.data[self.position]) or is_ahead(self.data[self.position])):
-                self.position += bytes
-            elif not self.write_next(out, room, done, bytes):
+            if bytes == 0 or not self.write_next(out, room, done, bytes):
                 return 0
         while not self.keeps_shared:
             if not self.is_within:
@@ -295,7 +313,7 @@ cdef class Dump(Survey):
             bytes = self.record_bytes(self.position)
             if bytes == 0 or (self.data[self.position] == c"O" and not self.is_first):
                 self.is_within = False
-            elif not is_of_object(self.data[self.position]):
+            elif not is_of_object(self.data[self.position]) or is_label(self.data + self.position):
                 self.position += bytes
             elif not self.write_next(out, room, done, bytes):
                 return 0
@@ -349,6 +367,7 @@ cdef class Dump(Survey):
         if tag == c"O":
             self.has_attributes = address_rank(&self.by_dictionary, le64_at(record + 1)) >= 0
             self.last_type = le64_at(record + 9)
+            self.last_word = self.word_of(self.last_type)
             self.put_address(out + 1, record + 1)
             self.put_address(out + 9, record + 9)
             memcpy(out + 17, record + 17, 8)
@@ -402,12 +421,18 @@ cdef class Dump(Survey):
         return bytes
 
     cdef void put_names(self, uint8_t *out, const uint8_t *names, uint32_t count) noexcept nogil:
-        """Write the names of attributes, of which those that are called like an earlier one get their own."""
+        """Write the names of attributes, of which those that are called like an earlier one get their own.
+
+        Earlier dumps call a variable of a frame with the same value as one of its flags like that.
+        """
         cdef CountRow *row = counts_find(&self.places, place_key(self.last_type, count, count))
         cdef bint has_borrowed = row != NULL and row.second & IS_BORROWED
+        cdef bint has_flags = self.last_word == W_FRAME
         cdef uint32_t each, text
         for each in range(count):
             text = le32_at(names + 4 * <size_t> each)
+            if has_flags and self.is_shared(le64_at(names - 8 * <size_t> (count - each))):
+                text = 0
             row = counts_find(&self.places, place_key(self.last_type, count, each)) if has_borrowed else NULL
             if row != NULL and row.second & IS_BORROWED:
                 text = 0 if row.second & IS_AMBIGUOUS else row.first
@@ -448,11 +473,15 @@ cdef class Dump(Survey):
             return
         number = (<uint32_t *> self.numbers.data)[rank]
         if number & IS_SHARED:
+            self.redirected += 1
             one = (<uint64_t *> self.canonical.data)[address_ordinal(&self.by_shared, address)]
             if one != address:
-                self.redirected += 1
                 number = (<uint32_t *> self.numbers.data)[address_rank(&self.known, one)]
         put64(out, (<uint64_t> (number & ~IS_SHARED) + 1) << ADDRESS_BITS)
+
+    cdef inline bint is_shared(self, uint64_t address) noexcept nogil:
+        cdef int64_t rank = address_rank(&self.known, address) if address and not self.keeps_shared else -1
+        return rank >= 0 and (<uint32_t *> self.numbers.data)[rank] & IS_SHARED
 
     cdef inline void put_text(self, uint8_t *out, const uint8_t *at) noexcept nogil:
         put32(out, self.new_text(le32_at(at)))
@@ -476,7 +505,7 @@ cdef class Dump(Survey):
 
     cdef inline void put_own_text(self, uint8_t *out, const uint8_t *record) noexcept nogil:
         """Write the text of an object: that of a string only if it is the key of an attribute."""
-        cdef uint32_t text = le32_at(record + 25), word = self.word_of(le64_at(record + 9))
+        cdef uint32_t text = le32_at(record + 25), word = self.last_word
         if not self.is_written(text) or word == W_BYTES or (
                 word == W_STR and address_rank(&self.keys, le64_at(record + 1)) < 0):
             text = 0
@@ -494,10 +523,6 @@ cdef class Dump(Survey):
 cdef inline bint is_of_object(uint8_t tag) noexcept nogil:
     return tag == c"O" or tag == c"r" or tag == c"e" or tag == c"i" or tag == c"d" or (
         tag == c"n" or tag == c"L")
-
-
-cdef inline bint is_ahead(uint8_t tag) noexcept nogil:
-    return tag == c"S" or tag == c"F" or tag == c"K" or tag == c"T"
 
 
 cdef inline void put32(uint8_t *out, uint32_t number) noexcept nogil:

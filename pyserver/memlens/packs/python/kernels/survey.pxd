@@ -5,6 +5,7 @@ from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t
 from memlens.kernels.base.addresses cimport AddressMap
 from memlens.kernels.base.counts cimport Counts
 from memlens.kernels.base.vectors cimport Vector
+from memlens.kernels.readers.numbers cimport le64_at
 from memlens.kernels.readers.scan cimport Scan
 from memlens.packs.python.kernels.attributes cimport Attributes, attributes_key
 
@@ -39,7 +40,7 @@ cdef enum:
 cdef enum:
     # words
     NOTES = 10
-    NOTES_OF_TIME = 3       # the first of them
+    NOTES_OF_TIME = 4       # the first of them
     W_MODULE = NOTES + 1    # the first kind of roots, and a type
     W_BUILTINS
     W_THREAD
@@ -101,6 +102,11 @@ cdef struct Chunk:
     uint64_t start, end
 
 
+cdef inline bint is_label(const uint8_t *record) noexcept nogil:
+    """Return whether a record is that of a name that the code has."""
+    return record[0] == c"L" and le64_at(record + 1) == 0
+
+
 cdef class Survey(Scan):
     cdef readonly int stage
     cdef readonly size_t end
@@ -118,7 +124,7 @@ cdef class Survey(Scan):
     cdef uint64_t last_type, last_object
     cdef Vector flags, types, dictionaries, dictionary_types, enum_classes, shared, chunks, named
     cdef Vector is_of_module            # whether a frame is of a module's own code
-    cdef Vector frame_places, stack_places, type_places
+    cdef Vector frame_places, stack_places, type_places, label_places, other_places
     cdef AddressMap known       # all objects
     cdef AddressMap by_dictionary, by_enum
     cdef AddressMap keys, named_keys

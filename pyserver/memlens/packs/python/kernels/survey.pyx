@@ -49,7 +49,7 @@ cdef enum:
 
 # By their numbers: keys of notes, kinds of roots, names of types, and others.
 cdef const char **WORDS_KNOWN = [
-    "", "python", "process_id", "seconds", "program", "allocations_traced", "collected", "peak_bytes", "unread",
+    "", "python", "process_id", "seconds", "peak_bytes", "program", "allocations_traced", "collected", "unread",
     "unread_example", "removed", "module", "builtins", "thread", "local", "exception", "unknown", "str", "bytes",
     "int", "float", "complex", "bool", "code", "function", "type", "generator", "coroutine", "dict", "method",
     "builtin_function_or_method", "cell", "property", "staticmethod", "classmethod", "slice", "traceback", "frame",
@@ -116,6 +116,8 @@ cdef class Survey:
         self.own(&self.frame_places, 8)
         self.own(&self.stack_places, 8)
         self.own(&self.type_places, 8)
+        self.own(&self.label_places, 8)
+        self.own(&self.other_places, 8)
         self.hash_seed = int.from_bytes(os.urandom(8), "little") | 1
         counts_init(&self.words)
         counts_init(&self.places)
@@ -551,7 +553,7 @@ cdef class Survey:
         return is_chosen or self.flags_of(text) & IS_KNOWN
 
     cdef int note_named(self) noexcept nogil:
-        """Note where each text is that stays, and where the records of frames, stacks and types are."""
+        """Note where each text is that stays, and where the records are that aren't those of objects."""
         cdef size_t at = self.start, bytes
         cdef uint64_t place
         cdef uint8_t tag
@@ -570,7 +572,9 @@ cdef class Survey:
                     return -1
             elif (tag == c"F" and vector_push(&self.frame_places, &place) < 0) or (
                     tag == c"K" and vector_push(&self.stack_places, &place) < 0) or (
-                    tag == c"T" and vector_push(&self.type_places, &place) < 0):
+                    tag == c"T" and vector_push(&self.type_places, &place) < 0) or (
+                    is_label(self.data + at) and vector_push(&self.label_places, &place) < 0) or (
+                    (tag == c"G" or tag == c"A" or tag == c"N") and vector_push(&self.other_places, &place) < 0):
                 return -1
             at += bytes
         return 0

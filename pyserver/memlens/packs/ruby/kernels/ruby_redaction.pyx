@@ -22,7 +22,9 @@ from memlens.kernels.base.addresses cimport (
     AddressMap, address_map_free, address_map_init, address_rank, address_set_add, address_set_begin, address_set_end,
 )
 from memlens.kernels.base.prefetch cimport prefetch
-from memlens.kernels.base.random cimport draw_numbers, random_below, shuffle_items
+from memlens.kernels.base.random cimport (
+    KEY_BYTES, Random, draw_numbers, random_begin, random_below, shuffle_items,
+)
 from memlens.kernels.base.vectors cimport Vector, vector_push, vector_reserve
 from memlens.kernels.readers.scan cimport Scan
 
@@ -210,7 +212,8 @@ cdef class Lines(Scan):
     cdef size_t growth          # how many times as long a line may become, at most
     cdef readonly bint has_failed
     cdef bint keeps_order       # of the lines, the addresses, and those of a list
-    cdef uint64_t random
+    cdef uint64_t seed
+    cdef Random random
     cdef Vector listed
     cdef bint is_list_plain     # whether there is nothing between the addresses of a list but what Ruby writes there
     cdef Vector chunks, pieces  # what is left to be written, and the lines of it that come next
@@ -225,7 +228,8 @@ cdef class Lines(Scan):
     def __cinit__(self, const uint8_t[::1] data: Buffer, bint keeps_order):
         self.growth = 2
         self.keeps_order = keeps_order
-        self.random = int.from_bytes(os.urandom(8), "little")
+        self.seed = int.from_bytes(os.urandom(8), "little") | 1
+        random_begin(&self.random, os.urandom(KEY_BYTES))
         address_map_init(&self.known)
         self.own(&self.listed, sizeof(Listed))
         self.own(&self.chunks, sizeof(Lined))
@@ -249,7 +253,7 @@ cdef class Lines(Scan):
         address_map_free(&self.known)
         self.position = self.chunks.count = 0
         self.lowest, self.highest, self.shortest = <uint64_t> -1, 0, <size_t> -1
-        return address_set_begin(&self.known, <uint64_t> 1 << self.shift, self.random | 1)
+        return address_set_begin(&self.known, <uint64_t> 1 << self.shift, self.seed)
 
     cdef int run_to(self, size_t limit) noexcept nogil:
         cdef size_t start, end

@@ -10,7 +10,7 @@ from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from libc.stdio cimport snprintf
 from libc.string cimport memchr, memcmp, memcpy, strlen
 
-from memlens.kernels.base.vectors cimport Vector, column_of, vector_push, vector_push_u32
+from memlens.kernels.base.vectors cimport Vector, column_of, vector_push, vector_push_u32, vector_reserve
 from memlens.kernels.readers.json_sections cimport (
     E_MORE, E_NO_MEMORY, E_SYNTAX, E_TOO_LARGE, E_TRUNCATED, is_blank, skip_string,
 )
@@ -19,7 +19,7 @@ from memlens.packs.v8.kernels.forms cimport (
     U_DECLARED, U_FIXED, U_NAME,
     U_NODE, U_SHORT,
 )
-from memlens.packs.v8.kernels.heap_json cimport ArrayReader
+from memlens.packs.v8.kernels.parts cimport Parts
 
 OK, MORE, TRUNCATED, SYNTAX, TOO_LARGE, NO_NODE, NO_MEMORY = range(7)
 
@@ -235,22 +235,18 @@ cdef uint32_t numeral(const uint8_t *text, size_t length) noexcept nogil:
     return value
 
 
-cdef class Strings(ArrayReader):
-    """Counts the strings; then writes them, and after them one for each that is a name and a content at once.
+cdef class Strings(Parts):
+    """Counts the strings; then writes them in another order, with one more for each that is a name and a content.
 
-    A text that doesn't stay becomes "removed N" with its number, so that texts are equal that were.
+    A text that doesn't stay becomes "removed N" with its number in that order, so that texts are equal that were.
     """
 
-    cdef readonly uint64_t count, needed
+    cdef readonly uint64_t count
     cdef Vector own_uses, own_forms, own_numerals, own_tables
-    cdef const uint32_t[::1] slots
-    cdef Py_ssize_t next_slot
     cdef const uint64_t[::1] old_tables
     cdef const uint64_t[::1] new_tables
     cdef const uint8_t[::1] uses
-    cdef const uint32_t[::1] numbers
-    cdef uint64_t next, splits
-    cdef Py_ssize_t next_split
+    cdef uint64_t next
 
     def __cinit__(self, const uint8_t[::1] data: Buffer, size_t start, size_t end):
         self.own(&self.own_uses, 1)
@@ -331,78 +327,43 @@ cdef class Strings(ArrayReader):
             raise ValueError("columns of different lengths")
         self.old_tables, self.new_tables = old, new
 
-    def write(
-        self, size_t start, const uint8_t[::1] uses, const uint32_t[::1] numbers, const uint32_t[::1] slots
-    ):
-        """Begin to write at ``start``; ``uses`` and ``numbers`` are those of ``Rows``.
-
-        ``slots`` are texts, ascending, in whose places the numbers from 0 on are written: where one stood tells that it
-        was a content as well.
+    def write(self, size_t start, const uint8_t[::1] uses, const uint32_t[::1] places):
+        """Begin to write at ``start``; ``uses`` are those of ``Rows``. There is one of the ``places`` for each text,
+        and then one for each that is a name and a content.
         """
-        if uses.shape[0] != <Py_ssize_t> self.count or numbers.shape[0] != uses.shape[0]:
+        if uses.shape[0] != <Py_ssize_t> self.count or places.shape[0] < uses.shape[0]:
             raise ValueError("columns of different lengths")
-        self.slots = slots
-        self.next_slot = 0
         self.position = start + 1
-        self.uses = uses
-        self.numbers = numbers
+        self.uses, self.places = uses, places
 
-    def fill(self, uint8_t[::1] out: bytearray) -> int:
-        """Write the strings that come next, and return how many bytes that is; 0 at the end, or if ``needed`` isn't 0.
-        """
-        cdef size_t done = 0
-        if self.numbers is None:
-            raise ValueError("writing has not begun")
-        self.needed = 0
-        with nogil:
-            self.write_strings(&out[0], out.shape[0], &done)
-        return done
-
-    cdef void write_strings(self, uint8_t *out, size_t room, size_t *count) noexcept nogil:
+    cdef int next_piece(self) noexcept nogil:
         cdef const uint8_t *text
-        cdef size_t begin = 0, after = 0, done = 0, most
-        cdef uint8_t use
-        while True:
-            count[0] = done
-            if self.next >= self.count:
-                self.write_split(out, room, count)
-                return
-            self.find(&begin, &after)
-            use = self.uses[self.next]
-            most = MOST_REMOVED + (after - begin if use & (U_NAME | U_FIXED) else 0)
-            if room - done < most:
-                self.needed = 0 if done else most
-                return
-            if self.next:
-                memcpy(out + done, b",\n", 2)
-                done += 2
-            text = self.data + begin
-            while self.next_slot < self.slots.shape[0] and self.slots[self.next_slot] < self.next:
-                self.next_slot += 1
-            if self.next_slot < self.slots.shape[0] and self.slots[self.next_slot] == self.next:
-                done += quoted_number(self.next_slot, out + done)
-            elif use & U_FIXED and not after - begin:
-                memcpy(out + done, b'""', 2)
-                done += 2
-            elif use & (U_NAME | U_FIXED):
-                done += self.write_name(text, after - begin, use, out + done)
-            else:
-                done += removed(self.next, out + done)
-            self.next += 1
+        cdef uint8_t *out
+        cdef size_t begin = 0, after = 0
+        cdef uint8_t use = 0
+        if self.next >= <uint64_t> self.places.shape[0]:
+            return 0
+        if self.next < self.count:
+            if self.find(&begin, &after) <= 0:
+                return -3
             self.position = after + 1
-
-    cdef void write_split(self, uint8_t *out, size_t room, size_t *count) noexcept nogil:
-        """Write the texts of contents that are also names."""
-        while self.next_split < self.numbers.shape[0]:
-            if self.numbers[self.next_split] >= <uint64_t> self.numbers.shape[0]:
-                if room - count[0] < MOST_REMOVED:
-                    self.needed = 0 if count[0] else MOST_REMOVED
-                    return
-                memcpy(out + count[0], b",\n", 2)
-                count[0] += 2
-                count[0] += removed(self.count + self.splits, out + count[0])
-                self.splits += 1
-            self.next_split += 1
+            use = self.uses[self.next] & (U_NAME | U_FIXED | U_NODE)
+        text = self.data + begin
+        if vector_reserve(&self.piece, MOST_REMOVED + (after - begin if use & (U_NAME | U_FIXED) else 0)) < 0:
+            return -2
+        self.piece_place = self.places[self.next]
+        out = self.piece.data
+        memcpy(out, b",\n", 2)
+        if use & (U_NAME | U_FIXED) and after > begin:
+            self.piece.count = 2 + self.write_name(text, after - begin, use, out + 2)
+        elif use & U_FIXED:
+            memcpy(out + 2, b'""', 2)
+            self.piece.count = 4
+        else:
+            self.piece.count = 2 + <size_t> snprintf(
+                <char *> out + 2, 64, b"\"removed %llu\"", <unsigned long long> self.piece_place)
+        self.next += 1
+        return 1
 
     cdef size_t write_name(self, const uint8_t *text, size_t length, uint8_t use, uint8_t *out) noexcept nogil:
         """Write a name. Contents in one are an element's attributes, what a WeakMap's entry leads to, and an address
@@ -424,7 +385,8 @@ cdef class Strings(ArrayReader):
 
     cdef size_t write_entry(self, const uint8_t *text, size_t length, uint8_t *out) noexcept nogil:
         """Write the name of a WeakMap's entry without those of its key and its value, which may be a string's text or a
-        regular expression's pattern, nor their ids: the value may be another in the copy. Nothing for other texts.
+        regular expression's pattern, nor their ids: the value may be another in the copy. Its number, which is by a
+        hash, becomes that of the text. Nothing for other texts.
         """
         cdef uint64_t table = 0
         cdef size_t digits = 0, each
@@ -439,11 +401,9 @@ cdef class Strings(ArrayReader):
             digits += 1
         if begins(text + digits, length - digits, b" / part of key (", 16):
             key = b" / part of key (removed)"
-        out[0] = 0x22
-        memcpy(out + 1, text, digits)
-        return 1 + digits + <size_t> snprintf(
-            <char *> out + 1 + digits, 112, b"%s -> value (removed) pair in WeakMap (table @%llu)\"", key,
-            <unsigned long long> table,
+        return <size_t> snprintf(
+            <char *> out, 124, b"\"%llu%s -> value (removed) pair in WeakMap (table @%llu)\"",
+            <unsigned long long> self.piece_place, key, <unsigned long long> table,
         )
 
     cdef size_t write_element(self, const uint8_t *text, size_t length, uint8_t *out) noexcept nogil:
@@ -459,7 +419,7 @@ cdef class Strings(ArrayReader):
         out[0] = 0x22
         memcpy(out + 1, text, at)
         return 1 + at + <size_t> snprintf(
-            <char *> out + 1 + at, 64, b" removed %llu>\"", <unsigned long long> self.next
+            <char *> out + 1 + at, 64, b" removed %llu>\"", <unsigned long long> self.piece_place
         )
 
     cdef size_t write_data(self, const uint8_t *text, size_t length, uint8_t *out) noexcept nogil:
@@ -485,16 +445,8 @@ cdef class Strings(ArrayReader):
         out[0] = 0x22
         memcpy(out + 1, text, end)
         return 1 + end + <size_t> snprintf(
-            <char *> out + 1 + end, 64, b",removed %llu\"", <unsigned long long> self.next
+            <char *> out + 1 + end, 64, b",removed %llu\"", <unsigned long long> self.piece_place
         )
-
-
-cdef size_t removed(uint64_t number, uint8_t *out) noexcept nogil:
-    return <size_t> snprintf(<char *> out, 64, b"\"removed %llu\"", <unsigned long long> number)
-
-
-cdef size_t quoted_number(uint64_t number, uint8_t *out) noexcept nogil:
-    return <size_t> snprintf(<char *> out, 64, b"\"%llu\"", <unsigned long long> number)
 
 
 cdef size_t entry_s_table(const uint8_t *text, size_t length, uint64_t *table) noexcept nogil:

@@ -12,20 +12,19 @@ What is a name as well is known by what has it as such: the description of a cla
 in their order, and so does code; a constant of code or of the engine is known by who has its source. So what else
 leads to such a string, or to a symbol, leads to one of all. Objects, and what each refers to, are written in a random
 order, and elements, also those of the engine's arrays, are counted in that: the original is that of a value, of the
-hashes of texts, or of when what was made. :meth:`Rows.scatter` writes them into parts, each with a range of places,
-and :func:`gathered` brings those of a part into their order.
+hashes of texts, or of when what was made (see ``parts``).
 """
 
 import os
 
 cimport cython
-from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
+from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t
 from libc.stdlib cimport qsort
 from libc.string cimport memcpy
 
 from memlens.kernels.base.bits cimport lowest_bit
 from memlens.kernels.base.counts cimport CountRow, Counts, counts_find, counts_free, counts_init, counts_row
-from memlens.kernels.base.random cimport random_below
+from memlens.kernels.base.random cimport KEY_BYTES, Random, random_begin, random_below
 from memlens.kernels.base.vectors cimport Vector, column_of, vector_push, vector_push_u32, vector_reserve
 from memlens.kernels.readers.json_sections cimport (
     E_MORE, E_NO_MEMORY, E_NO_NODE, E_OK, E_SYNTAX, E_TOO_LARGE, is_blank,
@@ -35,6 +34,7 @@ from memlens.packs.v8.kernels.forms cimport (
     U_CONSTANT, U_DECLARED, U_SHORT,
 )
 from memlens.packs.v8.kernels.heap_json cimport ArrayReader, short_number
+from memlens.packs.v8.kernels.parts cimport Parts
 
 NUMBER, ZERO, TYPE, NAME, TARGET, EDGES, STATE, ID = range(8)
 """What a field is: a number that stays, one that becomes 0, the row's type, the number of a string, the place of an
@@ -44,7 +44,7 @@ NAMES, IS_VALUE, IS_ELEMENT, IS_CLASS, IS_INDEX, IS_TEXT, IS_ODDBALL, DECLARES, 
 """What the type of a row says of its name, as bits: it is a name; a content; that of a node of the DOM; that of a
 class, which is a name if a function has it; no string but an index; a content that may be one of the engine's strings
 of one character; one of its constants, or of an edge that of a property; that of a function; of an edge that it leads
-to an element, if its name is an index."""
+to an element, if its name is the text of an index."""
 
 JUDGED, FUNCTION, CODE, TEXT, ROOTS, SYMBOL, STRUCTURE = 1, 2, 4, 8, 16, 32, 64
 """What objects of a type are, as bits: some with properties whose names may be data; functions; parts of compiled code;
@@ -109,7 +109,7 @@ cdef enum:
     S_TEXT_TOO = 3
     S_SYMBOL = 4
 
-cdef uint32_t NO_NODE_YET = 0xFFFFFFFF
+cdef uint32_t NO_NODE_YET = 0xFFFFFFFF, NO_TEXT = 0xFFFFFFFF
 
 
 cdef struct Field:
@@ -122,17 +122,13 @@ cdef struct Edge:
     uint32_t type, name, target
 
 
-cdef struct Piece:              # of what stands at a place, before its bytes
-    uint32_t place, bytes
-
-
 cdef struct Candidate:
     uint64_t pair               # of the function and the object, as a key
     size_t first, count         # of its properties
 
 
 @cython.final
-cdef class Rows(ArrayReader):
+cdef class Rows(Parts):
     """Goes through rows of numbers, each of a field with one of the ``roles``.
 
     ``kinds`` has an item for each type of rows; ``uses`` one for each string, to which bits are added. A place of an
@@ -145,23 +141,23 @@ cdef class Rows(ArrayReader):
     cdef uint8_t[::1] uses
     cdef uint64_t width, nodes
     cdef Vector counts, shared
-    cdef const uint32_t[::1] numbers
+    cdef const uint32_t[::1] new_names, new_contents    # of texts in the copy
     cdef const uint32_t[::1] edge_counts
     cdef const uint8_t[::1] are_shared
     cdef uint32_t first_shared[SHARED_KINDS]
     cdef Py_ssize_t owner
     cdef uint64_t left_of_owner, next_index
     cdef bint notes_edges, is_writing_first, cuts_shared
-    cdef readonly uint64_t needed, rows, redirected
-    cdef uint64_t short
-    cdef uint64_t random, elements      # of the object whose edges are gone through
+    cdef readonly uint64_t needed, rows
+    cdef readonly uint64_t redirected   # references to what stands for several, whichever of them it was
+    cdef uint32_t short
+    cdef Random random
+    cdef uint64_t elements              # of the object whose edges are gone through
     cdef readonly uint64_t most_elements
-    cdef const uint32_t[::1] places     # of objects in the copy
     cdef const uint64_t[::1] new_ids
     cdef const uint8_t[::1] hidden      # texts by which no string differs from another
-    cdef Vector own_edges, piece        # of one object, in the order in which they are written; what is written next
+    cdef Vector own_edges               # of one object, in the order in which they are written
     cdef size_t next_edge
-    cdef uint32_t piece_place
     cdef uint64_t next_row
     cdef const uint8_t[::1] noted_ids
     cdef Vector ids                     # of objects, each with its number
@@ -213,7 +209,6 @@ cdef class Rows(ArrayReader):
         self.own(&self.candidates, sizeof(Candidate))
         self.own(&self.candidate_names, 4)
         self.own(&self.own_edges, sizeof(Edge))
-        self.own(&self.piece, 1)
         self.own(&self.ids, 8)
         counts_init(&self.of_prototypes)
         counts_init(&self.of_classes)
@@ -494,19 +489,15 @@ cdef class Rows(ArrayReader):
         return 0
 
     cdef inline bint is_element(self, int kind, const Field *row) noexcept nogil:
-        """Return whether an edge leads to an element of an object, or of one of the engine's arrays."""
-        cdef uint8_t owner
-        if not kind & K_MOVES or not 0 <= self.owner < self.judged.shape[0]:
-            return False
-        owner = self.judged[self.owner]
-        return (not owner & J_STRUCTURE or owner & J_GLOBAL) and self.is_numbered(row)
+        """Return whether an edge leads to an element of one of the engine's arrays, which is called by a number."""
+        return kind & K_MOVES and self.is_numbered(row)
 
     cdef inline void note_shared(self, uint64_t node) noexcept nogil:
-        """Count a reference that leads to another object in the copy, or does if the string's text is a name."""
-        if node < <uint64_t> self.are_shared.shape[0] and self.are_shared[node] == S_TEXT_TOO:
-            if self.first_shared[S_SHORT_TEXT] != node and not self.is_of_structure():
-                self.references[self.names[node]] += 1
-        elif self.shared_of(node) >= 0:
+        """Count a reference to what stands for several in the copy, or does if the string's text is a name."""
+        cdef uint8_t kind = self.shared_kind(node)
+        if kind == S_TEXT_TOO:
+            self.references[self.names[node]] += 1
+        elif kind:
             self.redirected += 1
 
     cdef inline bint is_of_structure(self) noexcept nogil:
@@ -525,35 +516,39 @@ cdef class Rows(ArrayReader):
         """Move out the ids that were noted, each with the number of its object (pairs of ``uint64``)."""
         return column_of(&self.ids, b"Q")
 
-    def write(self, size_t start, const uint32_t[::1] numbers, uint64_t short):
-        """Begin to write at ``start``; ``numbers`` has the number of each string for objects with it as a content.
+    def write(self, size_t start, const uint32_t[::1] names, const uint32_t[::1] contents, uint32_t short):
+        """Begin to write at ``start``; ``names`` has the number of each string in the copy, and ``contents`` that for
+        objects with it as a content.
 
-        Those with no more than one character get the number ``short``, if there is such a text: they stand in the
-        order of their characters.
+        Those with no more than one character get the number ``short``, if there is such a text, else 2**32 - 1: they
+        stand in the order of their characters.
         """
-        if numbers.shape[0] != self.uses.shape[0]:
+        if names.shape[0] != self.uses.shape[0] or contents.shape[0] != self.uses.shape[0]:
             raise ValueError("columns of different lengths")
         self.position = start + 1
-        self.numbers, self.short = numbers, short
+        self.new_names, self.new_contents, self.short = names, contents, short
         self.is_writing_first = True
         self.owner, self.left_of_owner, self.next_index = -1, 0, 0
 
-    def move(self, const uint32_t[::1] places, const uint64_t[::1] new_ids, const uint8_t[::1] hidden):
+    def move(
+        self, const uint32_t[::1] places, const uint64_t[::1] new_ids, const uint8_t[::1] hidden,
+        const uint32_t[::1] numerals,
+    ):
         """Write each object at one of the ``places``, with its new id, if there are any, else one by its place. Strings
-        with a ``hidden`` text, by which they would be known, are all given that of the shortest.
+        with a ``hidden`` text, by which they would be known, are all given that of the shortest. What is numbered by a
+        text is called by these ``numerals``.
         """
         if places.shape[0] != <Py_ssize_t> max(self.nodes, self.rows if self.notes_edges else 0) or (
                 new_ids.shape[0] and new_ids.shape[0] != places.shape[0]) or hidden.shape[0] != self.uses.shape[0]:
             raise ValueError("columns of different lengths")
-        self.places, self.new_ids, self.hidden = places, new_ids, hidden
-        self.random = int.from_bytes(os.urandom(8), "little")
+        self.places, self.new_ids, self.hidden, self.numerals = places, new_ids, hidden, numerals
+        random_begin(&self.random, os.urandom(KEY_BYTES))
 
-    def cut_names(self, are_names: Mask, const uint32_t[::1] numerals):
-        """Let what leads to a string of which ``are_names`` has the text lead to the first one, and call elements of
-        the engine's arrays by these ``numerals``. Called after the rows have been gone through.
+    def cut_names(self, are_names: Mask):
+        """Let what leads to a string of which ``are_names`` has the text lead to the first one. Called after the rows
+        have been gone through.
         """
         self.redirected += int(are_names.astype("uint64") @ self.references)
-        self.numerals = numerals
 
     def cut_shared(
         self, const uint32_t[::1] edge_counts, uint8_t[::1] are_shared, uint32_t[::1] references,
@@ -580,7 +575,7 @@ cdef class Rows(ArrayReader):
         """Write the rows that come next, and return how many bytes that is; 0 at the end, or if ``needed`` isn't 0."""
         cdef size_t done = 0
         cdef int status
-        if self.numbers is None:
+        if self.new_names is None:
             raise ValueError("writing has not begun")
         self.needed = 0
         with nogil:
@@ -627,7 +622,7 @@ cdef class Rows(ArrayReader):
             if role == R_ZERO or (role == R_STATE and value >= MOST_STATE):
                 out[done] = 0x30
                 done += 1
-            elif role == R_NAME and not kind & K_INDEX and value >= <uint64_t> self.numbers.shape[0]:
+            elif role == R_NAME and not kind & K_INDEX and value >= <uint64_t> self.new_names.shape[0]:
                 return -1
             elif role == R_NAME and not kind & K_INDEX:
                 done += put_number(self.name_of(kind, value), out + done)
@@ -644,54 +639,12 @@ cdef class Rows(ArrayReader):
 
     cdef uint64_t name_of(self, int kind, uint64_t name) noexcept nogil:
         """Return the string in the copy that has a row's name, which is one."""
-        if kind & K_TEXT and self.short < <uint64_t> self.numbers.shape[0] and (
+        if kind & K_TEXT and self.short != NO_TEXT and (
                 self.uses[name] & U_SHORT or (self.hidden.shape[0] and self.hidden[name])):
             return self.short
-        if kind & K_VALUE or (kind & K_CLASS and not self.uses[name] & U_DECLARED) or (
-                self.numbers[name] < <uint64_t> self.numbers.shape[0]):
-            return self.numbers[name]
-        return name
-
-    def scatter(self, uint8_t[::1] out: bytearray, uint32_t[::1] filled, uint32_t range_) -> int:
-        """Write the rows that come next, each with a comma before it, into the part of ``out`` for its place. The parts
-        are equally large and have ``range_`` places each; ``filled`` is how many bytes of each are written.
-
-        Returns the number of a part that is full, and is to be emptied before the next call; -1 at the end.
-        """
-        cdef int64_t part
-        if not self.numbers.shape[0] or not self.places.shape[0]:
-            raise ValueError("writing has not begun")
-        if not range_ or not filled.shape[0] or (self.places.shape[0] + range_ - 1) // range_ > filled.shape[0]:
-            raise ValueError("too few parts")
-        with nogil:
-            part = self.scatter_rows(&out[0], out.shape[0] // filled.shape[0], filled, range_)
-        if part == -2:
-            raise MemoryError
-        if part == -3:
-            raise ValueError("the rows have not been read before, or a part is too small")
-        return part
-
-    cdef int64_t scatter_rows(self, uint8_t *out, size_t room, uint32_t[::1] filled, uint32_t range_) noexcept nogil:
-        cdef Py_ssize_t part
-        cdef Piece piece
-        cdef uint8_t *at
-        cdef int status
-        while True:
-            if self.piece.count == 0:
-                status = self.next_piece()
-                if status < 0:
-                    return status
-                if status == 0:
-                    return -1
-            part = self.piece_place // range_
-            if filled[part] + sizeof(Piece) + self.piece.count > room:
-                return part if filled[part] else -3
-            piece.place, piece.bytes = self.piece_place, <uint32_t> self.piece.count
-            at = out + part * room + filled[part]
-            memcpy(at, &piece, sizeof(Piece))
-            memcpy(at + sizeof(Piece), self.piece.data, self.piece.count)
-            filled[part] += <uint32_t> (sizeof(Piece) + self.piece.count)
-            self.piece.count = 0
+        if kind & K_VALUE or (kind & K_CLASS and not self.uses[name] & U_DECLARED):
+            return self.new_contents[name]
+        return self.new_names[name]
 
     cdef int next_piece(self) noexcept nogil:
         """Write a row, or some edges of an object. Returns 1; 0 at the end; -2 for want of memory; -3 for other rows
@@ -737,7 +690,6 @@ cdef class Rows(ArrayReader):
         cdef Edge *edges
         cdef size_t each, other
         cdef int status, kind
-        cdef int64_t shared
         cdef uint64_t node
         self.own_edges.count = self.next_edge = 0
         self.next_index = 0
@@ -752,14 +704,13 @@ cdef class Rows(ArrayReader):
             node = row[self.target_field].value // self.width
             if kind < 0 or not 0 <= self.owner < self.places.shape[0] or node >= <uint64_t> self.places.shape[0]:
                 return -3
-            shared = self.shared_of(node)
-            edge.target = self.places[node if shared < 0 else <uint64_t> shared]
+            edge.target = self.places[self.shared_of(node)]
             edge.type = <uint32_t> row[self.type_field].value
             edge.name = <uint32_t> row[self.name_field].value
             if self.is_element(kind, row):
                 edge.name = NO_NODE_YET
             elif not kind & K_INDEX:
-                if edge.name >= <uint64_t> self.numbers.shape[0]:
+                if edge.name >= <uint64_t> self.new_names.shape[0]:
                     return -3
                 edge.name = <uint32_t> self.name_of(kind, edge.name)
             if self.own_edges.count == self.own_edges.room and (
@@ -816,19 +767,20 @@ cdef class Rows(ArrayReader):
             memcpy(out, self.data + field.begin, digits)
         return <int> digits
 
-    cdef inline int64_t shared_of(self, uint64_t node) noexcept nogil:
-        """Return which object takes the place of one that all share who have its value; -1 if it isn't such a one."""
+    cdef inline uint8_t shared_kind(self, uint64_t node) noexcept nogil:
+        """Return what an object is that an edge leads to, if it shares its place in the copy with others, else 0."""
         cdef uint8_t kind
         if node >= <uint64_t> self.are_shared.shape[0]:
-            return -1
+            return 0
         kind = self.are_shared[node]
-        if (kind == S_TEXT_TOO or kind == S_SYMBOL) and self.is_of_structure():
-            return -1
-        if kind == S_TEXT_TOO:
-            kind = S_SHORT_TEXT
-        if kind == 0 or kind >= SHARED_KINDS or self.first_shared[kind] == node:
-            return -1
-        return self.first_shared[kind]
+        if kind >= SHARED_KINDS or ((kind == S_TEXT_TOO or kind == S_SYMBOL) and self.is_of_structure()):
+            return 0
+        return kind
+
+    cdef inline uint64_t shared_of(self, uint64_t node) noexcept nogil:
+        """Return the object that an edge leads to in the copy, by its number in the file."""
+        cdef uint8_t kind = self.shared_kind(node)
+        return self.first_shared[S_SHORT_TEXT if kind == S_TEXT_TOO else kind] if kind else node
 
     cdef inline void next_owner(self) noexcept nogil:
         """Go on to the object whose edge is next."""
@@ -871,36 +823,6 @@ cdef inline int put_number(uint64_t number, uint8_t *out) noexcept nogil:
     pairs = (pairs | <uint64_t> 0x3030303030303030) >> 8 * zeros
     memcpy(out + done, &pairs, 8)
     return done + 8 - zeros
-
-
-def gathered(const uint8_t[::1] data: Buffer, uint32_t first, uint32_t range_) -> bytearray:
-    """Return what the pieces of a part stand for, whose places are from ``first`` on, in the order of these."""
-    cdef uint64_t[::1] starts = memoryview(bytearray(8 * (<size_t> range_ + 1))).cast("Q")
-    cdef size_t at = 0, length = data.shape[0]
-    cdef uint64_t total = 0, bytes_
-    cdef uint32_t each
-    cdef Piece piece
-    cdef uint8_t[::1] out
-    while at < length:
-        memcpy(&piece, &data[at], sizeof(Piece))
-        at += sizeof(Piece) + piece.bytes
-        if piece.place < first or piece.place - first >= range_ or at > length:
-            raise ValueError("no part of these places")
-        starts[piece.place - first] += piece.bytes
-    for each in range(range_):
-        bytes_ = starts[each]
-        starts[each] = total
-        total += bytes_
-    made = bytearray(total)
-    out = made
-    at = 0
-    while at < length:
-        memcpy(&piece, &data[at], sizeof(Piece))
-        at += sizeof(Piece)
-        memcpy(&out[starts[piece.place - first]], &data[at], piece.bytes)
-        starts[piece.place - first] += piece.bytes
-        at += piece.bytes
-    return made
 
 
 cdef class Trace(ArrayReader):
