@@ -1232,6 +1232,17 @@ export interface FoundCell {
   title: string;
 }
 
+/** What was reserved and in no block, when that mattered most. */
+export interface Fragmentation {
+  moment: number;
+  when: 'most reserved' | 'out of memory' | 'peak';
+  reserved_bytes: number;
+  active_bytes: number;
+  split_bytes: number;
+  cached_bytes: number;
+  pinning: PinningLine[];
+}
+
 /** A stack frame. `line` is 0 when the file has none. */
 export interface Frame {
   file: string;
@@ -3003,7 +3014,9 @@ export interface Run {
   changes: Changes;
   peak_allocated_bytes: number;
   peak_reserved_bytes: number;
+  live_when_most_reserved_bytes: number;
   largest: Largest[];
+  reserved: number[];
   out_of_memory: Failure | null;
 }
 
@@ -3669,6 +3682,7 @@ export interface WhatIf {
   laid_out_anew: boolean;
   again: Again | null;
   curves: Curves | null;
+  fragmentation: Fragmentation | null;
   rows: Run[];
 }
 
@@ -3679,6 +3693,7 @@ export interface WhatIfAnswer {
   conclusion: Text | null;
   largest: Text | null;
   again: Text | null;
+  fragmentation: Text | null;
 }
 
 /** A device's trace, replayed with changes of what filters match, and with settings that may help. */

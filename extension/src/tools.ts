@@ -26,9 +26,10 @@ interface Input {
   readonly paths?: unknown;
   readonly before?: unknown;
   readonly after?: unknown;
+  readonly beside?: unknown;
 }
 
-const FILES = ['path', 'before', 'after'] as const;
+const FILES = ['path', 'before', 'after', 'beside'] as const;
 
 export function registerTools(
   extension: Pick<vscode.Extension<unknown>, 'packageJSON'>,

@@ -22,6 +22,7 @@ from tests.python.mcp_client import META, MODERN, McpClient, bare
 from tests.python.server_harness import snapshot_of
 from tests.python.test_findings_of_heaps import java_heap, v8_heap
 
+from memlens.packs.pytorch.tests.test_how_large import trained
 from memlens.packs.pytorch.tests.test_replay import ran_out
 from memlens.server.manifest import main as write_manifest
 from memlens.server.manifest import tools as contributed
@@ -415,6 +416,18 @@ def test_a_replay_is_that_of_memlens_what_if(client: McpClient, folder: Path) ->
     assert_has(
         client.call("memlens_what_if", path=TRACE, **asked), printed(folder, "what-if", TRACE, *options)
     )
+
+
+def test_sizes_are_those_of_memlens_what_if(client: McpClient, folder: Path) -> None:
+    small, large = folder / "4.pickle", folder / "6.pickle"
+    for size, path in ((4, small), (6, large)):
+        path.write_bytes(pickle.dumps(trained(size)))
+    alone = client.call("memlens_what_if", path=str(large), sizes=[6], capacity_bytes=1 << 30)
+    assert_has(alone, printed(folder, "what-if", large, "--sizes", "6", "--capacity", "1GiB"))
+    both = client.call("memlens_what_if", path=str(large), beside=str(small), sizes=[4, 6, 8])
+    assert_has(both, printed(folder, "what-if", large, "--beside", small, "--sizes", "4,6,8"))
+    assert "one alone" in client.failure("memlens_what_if", path=TRACE, sizes=[1, 2])
+    assert "one alone" in client.failure("memlens_what_if", path=TRACE, beside=TRACE, sizes=[1])
 
 
 def test_steps_are_those_of_memlens_steps(client: McpClient, folder: Path) -> None:

@@ -481,6 +481,14 @@ def test_an_editor_is_told_what_a_call_touches(server: LspClient, tmp_path: Path
     assert touches("memlens_sql", path=own, query="SELECT 1") == ([], ["SELECT 1"], False)
     link = str(inside / "link.pickle")
     assert touches("memlens_summary", path=link) == ([link], [], False)
+    outside = str(other / "f.pickle")
+    assert touches("memlens_what_if", path=own, beside=outside, sizes=[1, 2]) == ([outside], [], False)
+    for change in ("without", "halve", "free_at_once", "recompute"):
+        assert touches("memlens_what_if", path=own, **{change: ['query:"SELECT 3"']}) == (
+            [],
+            ["SELECT 3"],
+            False,
+        )
     filters = f'in:{other}/c.heapsnapshot,../d.heapsnapshot retained-by:"query:\\"SELECT 2\\""'
     asked = {"before": own, "after": str(inside / "b.heapsnapshot"), "filter": filters}
     assert touches("memlens_compare", **asked) == (

@@ -268,7 +268,7 @@ def test_every_example_runs_and_every_column_is_described(
     made = session(path or sample)
     reported = schema(info, ["unread", "realms"] if path == HEAP else [])
     described = {table.name.strip('"'): table for table in reported.tables}
-    of_traces = {*TABLES, "live_at", "live_at_time"} - OF_PROFILES - OF_GRAPHS
+    of_traces = {*TABLES, "live_at", "live_at_time", "what_if"} - OF_PROFILES - OF_GRAPHS
     of_heap = OF_GRAPHS | {*HEAP_FUNCTIONS} if path == HEAP else set()
     assert described.keys() == (of_traces if path is None else OF_ALL | OF_PROFILES | of_heap)
     # a file's own tables come before those that most files have
@@ -418,7 +418,9 @@ def test_errors_are_reported_with_their_position(sample: Path, session: Callable
         with pytest.raises(SqlError):
             made.ask(query)
     for query in ("SELECT * FROM live_at(9)", "SELECT * FROM live_at(0, -1)", "SELECT * FROM live_at('x')",
-                  "SELECT * FROM live_at(0, 1, 2)", "SELECT * FROM live_at(0, 1, 'nix:1')"):  # fmt: skip
+                  "SELECT * FROM live_at(0, 1, 2)", "SELECT * FROM live_at(0, 1, 'nix:1')",
+                  "SELECT * FROM what_if('x')", "SELECT * FROM what_if(0, 1)",
+                  "SELECT * FROM what_if(0, 'nix:1')"):  # fmt: skip
         with pytest.raises(BadRequestError):
             made.ask(query)
     counted = "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c LIMIT 9) SELECT count(*) FROM c, EVENTS"

@@ -155,6 +155,11 @@ test('without a line or with half of it it would have fitted, and each change ca
   assert.equal(conclusion(), 'Memory would have run out with each of these settings.');
   await tight.click('.what-if-terms input');
   assert.match(conclusion(), /would have fitted/);
+  // what is reserved is drawn of the row that is chosen
+  const caption = (): string => tight.text('.what-if-curve figcaption');
+  assert.match(caption(), /The recorded settings: at most 80 MiB reserved/);
+  await tight.click('.what-if tbody th button', 'As recorded');
+  assert.match(caption(), /As recorded: at most \d+ MiB reserved/);
   // 20 instead of 40 MiB, with 40 of the other line and the 40 that were asked for in vain
   await tight.choose('.what-if-terms select', 'halve');
   assert.equal(

@@ -2,8 +2,8 @@
 
 It prints what would have been live and reserved at the peak, and whether memory would have run out. What is printed is
 only as good as the replay with the recorded settings, whose exactness stands first. With ``--beside OTHER --sizes
-64,96,128`` it says instead what size 128 needs, by traces of sizes 64 (the other) and 96. See
-[What would have helped](what-if.md).
+64,96,128`` it says instead what size 128 needs, by traces of sizes 64 (the other) and 96, and with ``--sizes 96`` alone
+which batch certainly fits. See [What would have helped](what-if.md).
 """
 
 import argparse
@@ -15,13 +15,15 @@ from memlens.cli.options import add_device, add_file, add_json, add_libraries, s
 from memlens.cli.output import json_line
 from memlens.cli.parsers import UsageError
 from memlens.texts import phrase
-from memlens.units import format_bytes
-from memlens.views.trace.how_large import HowLarge, asked_in, how_large
-from memlens.views.trace.how_large_words import GROWTH_WORDS, sizes_said
+from memlens.units import counted, format_bytes
+from memlens.views.trace.how_large import HowLarge, asked_in, at_least, how_large
+from memlens.views.trace.how_large_words import GROWTH_WORDS, at_least_said, sizes_said
+from memlens.views.trace.oom.places import place_name
 from memlens.views.trace.what_if import Changes, Run, WhatIf, what_if
-from memlens.views.trace.what_if_words import computed_again, conclusion, exactness, largest
+from memlens.views.trace.what_if_words import computed_again, conclusion, exactness, fragmentation, largest
 
 EXAMPLES = ("memlens what-if samples/train.pickle",)
+_MOST_PINNING = 5
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
@@ -78,8 +80,9 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--sizes",
         type=_sizes,
-        metavar="OTHER,THIS[,SIZE]…",
-        help="the sizes of the two traces, and others to work out; needs --beside",
+        metavar="[OTHER,]THIS[,SIZE]…",
+        help="this trace's size, to say which larger one fits; with --beside that of the other before it, and more to "
+        "work out",
     )
     add_json(command)
     add_libraries(command)
@@ -97,17 +100,15 @@ def _bytes(text: str) -> int:
 
 def _sizes(text: str) -> list[int]:
     parts = text.split(",")
-    if len(parts) < 2 or not all(re.fullmatch(r"[1-9]\d{0,11}", part) for part in parts):
-        raise argparse.ArgumentTypeError(f"{text} are no sizes: write them as 64,96 or 64,96,128")
+    if not all(re.fullmatch(r"[1-9]\d{0,11}", part) for part in parts):
+        raise argparse.ArgumentTypeError(f"{text} are no sizes: write them as 64 or 64,96,128")
     return [int(part) for part in parts]
 
 
 def run(options: argparse.Namespace) -> int:
     """Run the command and return its exit status."""
-    if (options.beside is None) != (options.sizes is None):
-        raise UsageError(phrase("--beside and --sizes are given together"))
-    if options.beside is not None:
-        return _run_beside(options)
+    if options.beside is not None or options.sizes is not None:
+        return _run_sizes(options)
     found = ask(
         options,
         lambda snapshot: what_if(
@@ -130,9 +131,22 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def _run_beside(options: argparse.Namespace) -> int:
+def _run_sizes(options: argparse.Namespace) -> int:
     if options.set or options.without or options.halve or options.free_at_once or options.recompute:
-        raise UsageError(phrase("--beside is about the traces as they are, without changes"))
+        raise UsageError(phrase("--sizes is about traces as they are, without changes"))
+    if options.sizes is None or (options.beside is None) != (len(options.sizes) == 1):
+        raise UsageError(
+            phrase("--sizes has the size of each trace: one alone, or two and others with --beside")
+        )
+    if options.beside is None:
+        (size,) = options.sizes
+        alone = ask(options, lambda snapshot: at_least(snapshot, options.device, size, options.capacity))
+        if options.json:
+            json_line(alone)
+        else:
+            for each in (f"{exactness(alone.calibration)}.", *at_least_said(alone)):
+                say_paragraph(str(each))
+        return 0
     smaller = ask(options, lambda snapshot: asked_in(snapshot, options.device), options.beside)
     small, large, *others = options.sizes
     found = ask(
@@ -185,14 +199,21 @@ def _print(found: WhatIf) -> None:
         )
     if (said := conclusion(found)) is not None:
         say_paragraph(str(said))
-    for more in (largest(found), computed_again(found)):
+    said = fragmentation(found)
+    for more in (largest(found), computed_again(found), said):
         if more is not None:
             say_paragraph(str(more))
     table = [Row(("allocated", "reserved"), "settings")]
     for row in found.rows:
         cells = [format_bytes(each) for each in (row.peak_allocated_bytes, row.peak_reserved_bytes)]
         table.append(Row(cells, f"{_name(row)}{_outcome(row)}"))
-    say_tables(table)
+    pinning = [Row(("free", "blocks"), "lines with blocks in segments that are partly free")]
+    if said and found.fragmentation is not None:
+        for line in found.fragmentation.pinning[:_MOST_PINNING]:
+            cells = [format_bytes(each) for each in (line.pinned_bytes, line.bytes)]
+            name = place_name(line.frame, line.operator)
+            pinning.append(Row(cells, f"{name}, in {counted(line.segments, 'segment')}"))
+    say_tables(*(each for each in (table, pinning) if len(each) > 1))
 
 
 def _name(row: Run) -> str:

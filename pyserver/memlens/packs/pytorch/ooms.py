@@ -13,7 +13,6 @@ import numpy.typing as npt
 from memlens.arrays import I64, U8, U32, Mask
 from memlens.errors import BadRequestError
 from memlens.kernels.trace import allocator as flags
-from memlens.kernels.trace.timeline import BEFORE_TRACE as BEFORE_FLAG
 from memlens.model.info import device_phrase
 from memlens.model.timeline import ACTIONS, NOTE_KINDS
 from memlens.packs.pytorch import oom_sentences as oom_words
@@ -23,16 +22,14 @@ from memlens.store.models import devices_of
 from memlens.store.snapshot import Snapshot
 from memlens.store.stacks.frames import FrameRow
 from memlens.store.trace.device import Device
-from memlens.texts import Text, phrase
+from memlens.texts import phrase
 from memlens.views.answers import Frame
 from memlens.views.lines.stack import stack_frames
-from memlens.views.naming.frame_names import BEFORE_TRACE, SPECIAL_NAMES
 from memlens.views.selection.columns import (
     NEVER,
     device_of,
     frame,
     live_rows,
-    operator_of_stack,
     summaries,
     time_of_moment,
 )
@@ -51,6 +48,7 @@ from memlens.views.trace.oom.answers import (
     Retry,
     Why,
 )
+from memlens.views.trace.oom.pinning import labels_of_rows, line_of, pinning_lines
 from memlens.views.trace.picture.reserved import gap_at, usage_of
 
 __all__ = ("helps", "marks", "oom")
@@ -58,9 +56,6 @@ __all__ = ("helps", "marks", "oom")
 # kSmallSize, kMinLargeAlloc, kSmallBuffer, kLargeBuffer and kRoundLarge of CUDACachingAllocator.cpp
 SMALL_BYTES, LEAST_LARGE_BYTES = 1 << 20, 10 << 20
 SMALL_BUFFER_BYTES, LARGE_BUFFER_BYTES, LARGE_STEP_BYTES = 2 << 20, 20 << 20, 2 << 20
-
-# in place of the frame of what was allocated before recording and has no stack
-_EARLY = np.uint32(NEVER - 1)
 
 MOST_MARKS, MOST_SEGMENTS, MOST_BLOCKS, MOST_LINES = 1000, 50, 8, 50
 _ALLOC, _OOM, _SNAPSHOT = (ACTIONS.index(name) for name in ("alloc", "oom", "snapshot"))
@@ -337,22 +332,16 @@ class _Case:
             )
         return found
 
-    def _labels(self, rows: U32) -> U32:
-        """The frame that represents each allocation."""
-        labels: U32 = self.snapshot.stacks.label[self.device.stack[rows]]
-        early = (self.device.flags[rows] & BEFORE_FLAG) != 0
-        return np.where(early & (labels == NEVER), _EARLY, labels)
-
     def lines(self) -> list[HoldingLine]:
         """What was live at the event, by line, the most bytes first."""
         rows = live_rows(self.device, self.event + 1)
-        labels, groups = _grouped(self._labels(rows), self.device.size[rows])
+        labels, groups = _grouped(labels_of_rows(self.snapshot, self.device, rows), self.device.size[rows])
         found = []
         for label, members in zip(labels, groups, strict=True):
             mine = rows[members]
             sizes = self.device.size[mine]
             largest = int(np.argmax(sizes))
-            line, operator = self._frame_and_operator(label, int(self.device.stack[mine[largest]]))
+            line, operator = line_of(self.snapshot, label, int(self.device.stack[mine[largest]]))
             found.append(
                 HoldingLine(
                     line, operator, len(mine), int(sizes.sum()), int(sizes[largest]),
@@ -363,56 +352,11 @@ class _Case:
 
     def pinning(self) -> list[PinningLine]:
         """The lines with blocks in split segments, by the free bytes in these."""
-        split = self._split()
-        blocks = self.state.blocks
-        held = blocks[(blocks["state"] != INACTIVE) & np.isin(blocks["segment"], split)]
-        if not len(held):
-            return []
-        label_of = self._labels(held["row"])
-        segments = self.state.segments
-        free = segments["size"] - segments["active"]
-        # segments that hold blocks of one line only
-        pairs = np.unique(np.stack((held["segment"], label_of)), axis=1)
-        owners, lines_in = np.unique(pairs[0], return_counts=True)
-        alone = owners[lines_in == 1]
-        weights = np.zeros(len(held), np.int64)
-        _, firsts = np.unique(np.stack((held["segment"], label_of)), axis=1, return_index=True)
-        weights[firsts] = free[held["segment"][firsts]]
-        labels, groups = _grouped(label_of, weights)
-        found = []
-        for label, members in zip(labels, groups, strict=True):
-            mine = held[members]
-            inside = np.unique(mine["segment"])
-            largest = int(mine["row"][int(np.argmax(mine["size"]))])
-            line, operator = self._frame_and_operator(label, int(self.device.stack[largest]))
-            found.append(
-                PinningLine(
-                    frame=line,
-                    operator=operator,
-                    count=len(mine),
-                    bytes=int(mine["size"].sum()),
-                    segments=len(inside),
-                    pinned_bytes=int(free[inside].sum()),
-                    alone_bytes=int(free[np.intersect1d(inside, alone)].sum()),
-                    largest_allocation=self._number(largest),
-                    stacks=np.unique(mine["stack"]).tolist(),
-                )
-            )
-        return found
+        return pinning_lines(self.snapshot, self.device, self.state, self._split(), MOST_LINES)
 
     def _number(self, row: int) -> int:
         """The number of an allocation in the snapshot."""
         return int(self.device.allocations(np.asarray([row]))[0])
-
-    def _frame_and_operator(self, label: int, stack: int) -> tuple[Any, Text | None]:
-        """The frame of a label, and the operator of a stack that has no line of Python."""
-        if label == NEVER:
-            return None, None
-        if label == _EARLY:
-            return None, SPECIAL_NAMES[BEFORE_TRACE]
-        line = frame(self.snapshot.frames.rows([label])[label], int(self.snapshot.frames.source[label]))
-        operator = operator_of_stack(self.snapshot, stack) if line.kind == "native" else None
-        return line, Text(operator) if operator else None
 
     def returned(self) -> tuple[int, int]:
         """The number of segments that the allocator released right before the event, and their bytes."""

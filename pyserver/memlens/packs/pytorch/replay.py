@@ -138,7 +138,7 @@ class Trace:
         done = self._run(self._settings(settings), requests, limit_bytes=limit_bytes or 0)
         if done is None:
             return None
-        replay, events = done
+        replay, events, reserved = done
         failure = None
         if replay.failed_event >= 0:
             failure = Failure(
@@ -146,12 +146,12 @@ class Trace:
                 asked_bytes=replay.failed_bytes,
                 missing_bytes=replay.missing_bytes,
             )
-        return Outcome(events, replay.peak_reserved_bytes, failure)
+        return Outcome(events, replay.peak_reserved_bytes, reserved, failure)
 
     def _run(
         self, settings: Settings, requests: Requests, *, follows: bool = False, limit_bytes: int = 0
-    ) -> tuple[Replay, int] | None:
-        """Replay; None where what was there before the first event contradicts itself.
+    ) -> tuple[Replay, int, I64] | None:
+        """Replay up to an event; what was reserved at each moment; None where what was there before contradicts itself.
 
         ``follows``: take the addresses of segments from the trace, and return those that it returned, to compare.
         """
@@ -184,14 +184,16 @@ class Trace:
         if not self._begin(replay, requests, settings, sizes_of_rows):
             return None
         replay.shrink()
+        reserved = np.zeros(len(requests.actions) + 1, np.int64)
+        reserved[0] = replay.reserved_bytes
         event = 0
         while not replay.is_out_of_memory and event < len(requests.actions):
             self.snapshot.go_on()
             event = replay.run(
                 event, requests.actions, requests.rows, requests.addresses, sizes, arenas, skipped,
-                requests.implicit_events, requests.implicit_rows,
+                requests.implicit_events, requests.implicit_rows, reserved[1:],
             )  # fmt: skip
-        return replay, event
+        return replay, event, reserved
 
     @staticmethod
     def _allowed_bytes(settings: Settings, limit_bytes: int) -> int:

@@ -16,6 +16,7 @@ from memlens.views.findings.writing import Ranked, amount, base_line, linked, ma
 from memlens.views.naming.pools import NOT_RECORDED
 from memlens.views.selection.columns import NEVER, frame
 from memlens.views.trace.allocator.state import INACTIVE, AllocatorState, state_at
+from memlens.views.trace.oom.pinning import held_blocks, pins, split_segments
 
 LEAST_BYTES = 64 * MIB
 SPLIT_SHARE = 0.2
@@ -31,7 +32,7 @@ def fragmentation(case: TraceCase) -> Iterator[Ranked]:
     """
     state = _state(case)
     segments = state.segments
-    split = np.flatnonzero((segments["active"] > 0) & (segments["flags"] & EXPANDABLE == 0))
+    split = split_segments(state)
     free = int((segments["size"] - segments["active"])[split].sum())
     reserved = state.reserved_bytes
     if not reserved or free < max(LEAST_BYTES, SPLIT_SHARE * reserved):
@@ -126,28 +127,24 @@ def _holder(
     case: TraceCase, state: AllocatorState, split: np.ndarray[tuple[int], np.dtype[np.intp]]
 ) -> tuple[LineLink | None, Text | str]:
     """The line that has blocks in the segments with the most free memory together."""
-    free = state.segments["size"] - state.segments["active"]
-    blocks = state.blocks[(state.blocks["state"] != INACTIVE) & np.isin(state.blocks["segment"], split)]
-    labels = case.snapshot.stacks.label[blocks["stack"]]
-    blocks, labels = blocks[labels != NEVER], labels[labels != NEVER]
-    if not len(blocks):
+    held = held_blocks(state, split)
+    labels = case.snapshot.stacks.label[held["stack"]].astype(np.int64)
+    held, labels = held[labels != NEVER], labels[labels != NEVER]
+    best = next(pins(state, held, labels, 1), None)
+    if best is None:
         return None, ""
-    pairs = np.unique(np.stack((labels.astype(np.int64), blocks["segment"].astype(np.int64))), axis=1)
-    frames, group = np.unique(pairs[0], return_inverse=True)
-    sums = np.bincount(group, free[pairs[1]])
-    best = int(np.argmax(sums))
-    number = int(frames[best])
-    place = frame(case.snapshot.frames.rows([number])[number], int(case.snapshot.frames.source[number]))
+    place = frame(
+        case.snapshot.frames.rows([best.label])[best.label], int(case.snapshot.frames.source[best.label])
+    )
     link = line_link(case.snapshot, place)
     if link is None:
         return None, ""
-    touched = int(np.count_nonzero(group == best))
     return link, phrase(
         plural(
             len(split),
             "; {touched} of {n} such segment, with {size} of it, also holds blocks of {line}",
             "; {touched} of {n} such segments, with {size} of it, also hold blocks of {line}",
         ),
-        line=linked(base_line(link), line=link), touched=touched, n=len(split),
-        size=format_bytes(int(sums[best])),
+        line=linked(base_line(link), line=link), touched=best.segments, n=len(split),
+        size=format_bytes(best.free_bytes),
     )  # fmt: skip

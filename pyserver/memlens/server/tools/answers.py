@@ -31,6 +31,7 @@ from memlens.views.heap.objects.rows import number_of
 from memlens.views.heap.paths.with_cut import paths_to_object, paths_to_objects
 from memlens.views.lines.stack import stack_frames, totals
 from memlens.views.trace.details import details
+from memlens.views.trace.how_large import asked_in, at_least, how_large
 from memlens.views.trace.steps.whole import steps_and_growth
 from memlens.views.trace.what_if import Changes, what_if
 
@@ -143,10 +144,15 @@ async def steps(opened: OpenSnapshot, arguments: StepsArguments) -> Any:
     "halved, freed at once or computed again. "
     "`calibration` says how exactly the replay reproduces the trace; with a `reason` nothing else is known. "
     "Each row has what was live and reserved at the peak, and the first request that fails; the first row is what "
-    "was recorded.",
+    "was recorded. With `sizes` it says instead how large a batch or a sequence may be, by the trace alone or `beside` "
+    "one of a smaller size.",
 )
-async def replayed(opened: OpenSnapshot, arguments: WhatIfArguments) -> Any:
-    """What other settings of a trace's allocator, or fewer allocations, come to."""
+async def replayed(
+    opened: OpenSnapshot, arguments: WhatIfArguments, beside: OpenSnapshot | None = None
+) -> Any:
+    """What other settings of a trace's allocator, fewer allocations or other sizes come to."""
+    if arguments.sizes:
+        return await _sized(opened, arguments, beside)
     return readable(
         await opened.ask_aside(
             lambda snapshot: what_if(
@@ -161,6 +167,24 @@ async def replayed(opened: OpenSnapshot, arguments: WhatIfArguments) -> Any:
                 ),
                 capacity_bytes=given(arguments.capacity_bytes),
             )
+        )
+    )
+
+
+async def _sized(opened: OpenSnapshot, arguments: WhatIfArguments, beside: OpenSnapshot | None) -> Any:
+    sizes, device, capacity = arguments.sizes, given(arguments.device), given(arguments.capacity_bytes)
+    if (beside is None) != (len(sizes) == 1):
+        raise BadRequestError(
+            phrase("`sizes` has the size of each trace: one alone, or two and others with `beside`")
+        )
+    if beside is None:
+        return readable(
+            await opened.ask_aside(lambda snapshot: at_least(snapshot, device, sizes[0], capacity))
+        )
+    smaller = await beside.ask_aside(lambda snapshot: asked_in(snapshot, device))
+    return readable(
+        await opened.ask_aside(
+            lambda snapshot: how_large(snapshot, device, smaller, (sizes[0], sizes[1]), sizes[2:], capacity)
         )
     )
 

@@ -281,6 +281,24 @@ class WhatIfArguments(Asked, frozen=True, kw_only=True):
             "backward pass (activation checkpointing), as module:Block.",
         ),
     ] = field(default_factory=list)
+    beside: (
+        Annotated[
+            str,
+            Meta(
+                description="A trace of the same program with a smaller batch, sequence or model, for `sizes`; an "
+                "absolute path or one relative to the working directory."
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
+    sizes: Annotated[
+        list[Annotated[int, Meta(ge=1, lt=10**12)]],
+        Meta(
+            max_length=16,
+            description="The trace's size alone, to learn which larger one certainly fits; or that of `beside`, that "
+            "of the trace, and others to work out. Not with settings or changes.",
+        ),
+    ] = field(default_factory=list)
     capacity_bytes: (
         Annotated[
             int,

@@ -14,7 +14,13 @@ from memlens.server.sessions.children import ProgressListener
 from memlens.server.sessions.opened import OpenSnapshot
 from memlens.server.sessions.registry import Registry
 from memlens.server.tools.comparing import SeveralFiles
-from memlens.server.tools.parameters import CallsArguments, CompareArguments, SeriesArguments, given
+from memlens.server.tools.parameters import (
+    CallsArguments,
+    CompareArguments,
+    SeriesArguments,
+    WhatIfArguments,
+    given,
+)
 from memlens.server.tools.permissions import Permissions
 from memlens.server.tools.quoting import NOTE, spoken
 from memlens.server.tools.reading import written
@@ -111,6 +117,8 @@ class Session:
                 return await self._several.series(every, _seen(asked, every[0]))
             own = await opened(_named(given(asked.path), "path"))
             await named_in_filters(own, asked)
+            if isinstance(asked, WhatIfArguments) and (beside := given(asked.beside)):
+                return await TOOLS[name].answer(own, asked, await opened(beside))
             return await TOOLS[name].answer(own, _seen(asked, own))
 
     async def _put_back(self, opened: OpenSnapshot, view: str) -> None:

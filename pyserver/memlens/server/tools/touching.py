@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
-from memlens.server.tools.parameters import CompareArguments, SeriesArguments, given
+from memlens.server.tools.parameters import CompareArguments, SeriesArguments, WhatIfArguments, given
 from memlens.views.heap.filters.filters import files_in, queries_in
 from memlens.views.heap.objects.same_objects import file_named
 
-_FILTERS = ("filter", "of", "without")
+_FILTERS = ("filter", "of", "without", "halve", "free_at_once", "recompute")
 """Arguments that are filters, or lists of them; ``of`` of another tool isn't one, and has neither file nor query."""
 
 
@@ -30,6 +30,8 @@ def own_files(asked: Any) -> list[str]:
     match asked:
         case CompareArguments():
             named = [asked.before, given(asked.after)]
+        case WhatIfArguments():
+            named = [given(asked.path), given(asked.beside)]
         case SeriesArguments():
             named = [*asked.paths]
         case _:

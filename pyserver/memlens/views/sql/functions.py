@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext
-from typing import Any
+from typing import Any, NamedTuple
 
 import apsw
 
@@ -11,6 +11,14 @@ Row = tuple[Any, ...]
 Answer = Callable[..., Iterator[Row]]
 """Makes rows from the arguments, None for missing ones; the first column is an integer."""
 Opened = Callable[[], AbstractContextManager[Answer]]
+
+
+class TableFunction(NamedTuple):
+    """A table-valued function: its arguments, its columns, and what its rows are."""
+
+    arguments: tuple[str, ...]
+    columns: tuple[str, ...]
+    about: str
 
 
 def add_function(

@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from difflib import get_close_matches
 from functools import cache, partial
 from itertools import islice
-from typing import Any, NamedTuple, get_args
+from typing import Any, get_args
 
 import apsw
 import numpy as np
@@ -55,7 +55,7 @@ from memlens.views.heap.paths.to_object import paths
 from memlens.views.heap.retained.by_objects import reachable_bytes, retained_by, retained_set
 from memlens.views.heap.retained.by_unread_variables import held_by_unread_alone
 from memlens.views.selection.texts import pattern_of
-from memlens.views.sql.functions import Answer, Row, add_function, add_opened_function
+from memlens.views.sql.functions import Answer, Row, TableFunction, add_function, add_opened_function
 from memlens.views.sql.object_sets import Gathered, ObjectSets
 
 SqlValue = int | float | str | None
@@ -64,73 +64,65 @@ _MOST_COMPARED, _LONGEST_COMPARED = 2_000, 200
 """Names that are compared with a misspelt one, and their characters."""
 
 
-class HeapFunction(NamedTuple):
-    """A table-valued function: its arguments, its columns, and its rows."""
-
-    arguments: tuple[str, ...]
-    columns: tuple[str, ...]
-    about: str
-
-
 AGGREGATES = ("retained", "reachable", "object_set")
 SCALARS = ("field", "value_of", "holder_of", "realm_of")
 
-HEAP_FUNCTIONS: dict[str, HeapFunction] = {
-    "paths_to": HeapFunction(
+HEAP_FUNCTIONS: dict[str, TableFunction] = {
+    "paths_to": TableFunction(
         ("of", "paths", "through"),
         ("path", "step", "object", "type", "name", "kind", "retained_bytes"),
         "Objects on the shortest paths from roots to an object, from root to object; `name` and `kind` are those of "
         "the reference that leads there.",
     ),
-    "referrers_of": HeapFunction(
+    "referrers_of": TableFunction(
         ("of",),
         ("object", "type", "name", "kind", "strength", "retained_bytes"),
         "Objects that refer to an object; `name` and `kind` are those of the reference.",
     ),
-    "referrers_by_type": HeapFunction(
+    "referrers_by_type": TableFunction(
         ("of_type",),
         ("object", "type", "name", "kind", "strength", "refs", "referrers", "objects", "retained_bytes"),
         "What refers to the objects of a type, by the referrer's type and the reference's name; elements of arrays "
         "together. `object` is one of the referrers, `retained_bytes` what the objects they refer to retain together.",
     ),
-    "subclasses_of": HeapFunction(
+    "subclasses_of": TableFunction(
         ("of_class",),
         ("class", "name", "steps"),
         "A class by its name, and all that extend it, the nearest first; `class` is the class's object.",
     ),
-    "retained_by": HeapFunction(
+    "retained_by": TableFunction(
         ("of",),
         ("object", "type", "name", "shallow_bytes", "retained_bytes"),
         "What an object retains, or a set of objects as `object_set(object)` makes it, itself included: all that would "
         "be freed with it.",
     ),
-    "fields_of": HeapFunction(
+    "fields_of": TableFunction(
         ("of",),
         ("position", "field", "key_name", "content", "object", "type", "name", "retained_bytes"),
         "The fields of an object: what each has, and if it refers to an object, which. Of an object that is used "
         "as a dictionary, entries have a `key_name` instead of a `field`.",
     ),
-    "contents_of": HeapFunction(
+    "contents_of": TableFunction(
         ("of",),
         ("position", "key", "key_type", "key_name", "object", "type", "name", "retained_bytes"),
         "What a collection of a library contains: elements or entries, in order, where dumps say it.",
     ),
-    "elements_of": HeapFunction(
+    "elements_of": TableFunction(
         ("of",),
         ("position", "value", "object", "type", "name", "retained_bytes"),
         "The elements of an array: numbers, where the dump has them, and what references refer to.",
     ),
-    "collections": HeapFunction(
+    "collections": TableFunction(
         (),
         ("object", "type", "size", "slots", "used_slots"),
         "The collections of libraries, views and wrappers too, with their own arrays, where dumps say it.",
     ),
-    "arrays": HeapFunction(
+    "arrays": TableFunction(
         (),
         ("object", "type", "length", "used", "is_constant", "contents"),
         "The arrays of a dump that has their numbers, but those that hold the characters of strings.",
     ),
-    "unread_variables": HeapFunction(
+    "unread_variables": TableFunction(
         (),
         (
             "context",
@@ -148,7 +140,7 @@ HEAP_FUNCTIONS: dict[str, HeapFunction] = {
         "Variables of closures that no code can read any more; `object` and what follows is what "
         "the variable has.",
     ),
-    "realms": HeapFunction(
+    "realms": TableFunction(
         (),
         ("realm", "address", "objects", "shallow_bytes"),
         "What belongs to each frame of a page, or another realm, of the reachable heap; what several share and "

@@ -1,6 +1,6 @@
 """The live set at a moment or at a time, as table-valued functions for SQL.
 
-``live_at(device, moment, filter)`` and ``live_at_time(device, time_us, filter)`` answer in rows of ``LIVE_COLUMNS``,
+``live_at(device, moment, filter)`` and ``live_at_time(device, time_us, filter)`` answer in rows of allocations,
 oldest first. A missing or NULL device is the snapshot's default one; a missing or NULL moment or time is the device's
 peak, regardless of the filter; with a filter, as in the view, only what matches is listed.
 """
@@ -18,15 +18,22 @@ from memlens.store.snapshot import Snapshot
 from memlens.store.trace.device import Device
 from memlens.texts import phrase
 from memlens.views.selection.columns import NEVER, check_moment, device_of, live_rows
-from memlens.views.sql.functions import Row, add_function
+from memlens.views.sql.functions import Row, TableFunction, add_function
 
-TABLE_FUNCTIONS: dict[str, tuple[str, ...]] = {
-    "live_at": ("device", "moment", "filter"),
-    "live_at_time": ("device", "time_us", "filter"),
+_COLUMNS = ("allocation", "size_bytes", "file", "line", "function", "stack", "start_moment")
+
+LIVE_FUNCTIONS = {
+    "live_at": TableFunction(
+        ("device", "moment", "filter"),
+        _COLUMNS,
+        "What was live on a device at a moment; at the peak when that is left out.",
+    ),
+    "live_at_time": TableFunction(
+        ("device", "time_us", "filter"),
+        _COLUMNS,
+        "What was live on a device at a time; at the peak when that is left out.",
+    ),
 }
-"""Names, each with its arguments."""
-
-LIVE_COLUMNS = ("allocation", "size_bytes", "file", "line", "function", "stack", "start_moment")
 
 _ROWS_AT_ONCE = 4_096
 _NOWHERE = (None, None, None)
@@ -59,8 +66,8 @@ def add_live_at(connection: apsw.Connection, snapshot: Snapshot) -> None:
             raise BadRequestError(phrase("The time of live_at_time must be a number of microseconds"))
         return found, int(np.searchsorted(found.time, time_us, "right"))
 
-    for (name, arguments), pick in zip(TABLE_FUNCTIONS.items(), (at_moment, at_time), strict=True):
-        add_function(connection, name, arguments, LIVE_COLUMNS, partial(_rows, snapshot, pick))
+    for (name, function), pick in zip(LIVE_FUNCTIONS.items(), (at_moment, at_time), strict=True):
+        add_function(connection, name, function.arguments, function.columns, partial(_rows, snapshot, pick))
 
 
 def _whole(value: Any, argument: str) -> int:

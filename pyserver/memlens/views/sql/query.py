@@ -50,9 +50,10 @@ from memlens.views.sql.confined import (
 from memlens.views.sql.contents import FUNCTIONS as OF_CONTENTS
 from memlens.views.sql.contents import check_joins, has_contents, is_without_contents
 from memlens.views.sql.heap import HEAP_FUNCTIONS, add_heap_functions
-from memlens.views.sql.live import TABLE_FUNCTIONS, add_live_at
+from memlens.views.sql.live import LIVE_FUNCTIONS, add_live_at
 from memlens.views.sql.object_sets import ObjectSets
 from memlens.views.sql.pages import MOST_ROWS, Running, SqlAnswer, SqlError, SqlSort, page
+from memlens.views.sql.what_if import WHAT_IF_FUNCTIONS, add_what_if
 
 _STEPS_BETWEEN_CHECKS = 5_000
 _ROWS_AT_ONCE = 4_096
@@ -67,7 +68,8 @@ _READABLE = frozenset(
     (
         *TABLES,
         *SHARED,
-        *TABLE_FUNCTIONS,
+        *LIVE_FUNCTIONS,
+        *WHAT_IF_FUNCTIONS,
         *HEAP_FUNCTIONS,
         "json_each",
         "json_tree",
@@ -342,7 +344,7 @@ class SqlSession:
         found = _UNKNOWN_NAME.fullmatch(message)
         if found is None:
             return Text("")
-        tables = (*TABLES, *TABLE_FUNCTIONS, *HEAP_FUNCTIONS)
+        tables = (*TABLES, *LIVE_FUNCTIONS, *WHAT_IF_FUNCTIONS, *HEAP_FUNCTIONS)
         named = []
         match found["kind"]:
             case "column":
@@ -517,6 +519,7 @@ def _restrict(connection: apsw.Connection, snapshot: Snapshot, sets: ObjectSets)
     views = (each.sql for each in statements() if each.kind == "VIEW")
     confine(connection, [view.replace("CREATE VIEW", "CREATE TEMP VIEW", 1) for view in views])
     add_live_at(connection, snapshot)
+    add_what_if(connection, snapshot)
     add_heap_functions(connection, snapshot, sets)
 
 

@@ -17,7 +17,8 @@ from memlens.views.heap.objects.realms import has_realms
 from memlens.views.heap.objects.unread_variables import has_unread
 from memlens.views.sql.confined import FUNCTIONS
 from memlens.views.sql.heap import HEAP_FUNCTIONS
-from memlens.views.sql.live import LIVE_COLUMNS, TABLE_FUNCTIONS
+from memlens.views.sql.live import LIVE_FUNCTIONS
+from memlens.views.sql.what_if import WHAT_IF_FUNCTIONS
 
 TableKind = Literal["table", "view", "function"]
 
@@ -94,6 +95,7 @@ def schema(info: SnapshotInfo, frameworks: Collection[str] = ()) -> SqlSchema:
     match info:
         case TimelineInfo():
             own = names - _OF_PROFILES - _OF_GRAPHS
+            own -= frozenset(WHAT_IF_FUNCTIONS if registry.replay_of(info.kind) is None else ())
         case ProfileInfo():
             own = names & _OF_PROFILES
         case GraphInfo():
@@ -118,7 +120,11 @@ def examples(info: SnapshotInfo, frameworks: Collection[str] = ()) -> list[SqlEx
     """
     match info:
         case TimelineInfo():
-            return [SqlExample(title, query) for _, title, query in _queries(_file("timeline_examples.sql"))]
+            return [
+                SqlExample(title, query)
+                for needs, title, query in _queries(_file("timeline_examples.sql"))
+                if not needs or registry.replay_of(info.kind) is not None
+            ]
         case ProfileInfo():
             return _profile_examples(info)
         case GraphInfo():
@@ -187,11 +193,9 @@ def _described() -> Iterator[SqlTable]:
             known.setdefault(column.name, column)
         name = '"values"' if statement.name == "values" else statement.name
         yield SqlTable(name, "table" if statement.kind == "TABLE" else "view", statement.about, [], columns)
-    for name, arguments in TABLE_FUNCTIONS.items():
-        when = "at a moment" if arguments[1] == "moment" else "at a time"
-        about = f"What was live on a device {when}; at the peak when that is left out."
-        columns = [known[column] for column in LIVE_COLUMNS]
-        yield SqlTable(name, "function", about, list(arguments), columns)
+    for name, function in (LIVE_FUNCTIONS | WHAT_IF_FUNCTIONS).items():
+        columns = [(known | _OF_REPLAYS)[column] for column in function.columns]
+        yield SqlTable(name, "function", function.about, list(function.arguments), columns)
     for name, function in HEAP_FUNCTIONS.items():
         # where a reference is named, its name and kind stand beside the object
         of_reference = of_tables["refs"] if "kind" in function.columns else {}
@@ -199,6 +203,25 @@ def _described() -> Iterator[SqlTable]:
         columns = [own[column] for column in function.columns]
         yield SqlTable(name, "function", function.about, list(function.arguments), columns)
 
+
+_OF_REPLAYS = {
+    "replay": SqlTableColumn("replay", "INTEGER", "number of the replay; 0 is the trace itself"),
+    "settings_tried": SqlTableColumn(
+        "settings_tried", "TEXT", "its settings, as PYTORCH_ALLOC_CONF has them"
+    ),
+    "peak_allocated_bytes": SqlTableColumn(
+        "peak_allocated_bytes",
+        "INTEGER",
+        "the most that was live at one moment, up to the failure if there is one",
+    ),
+    "peak_reserved_bytes": SqlTableColumn("peak_reserved_bytes", "INTEGER", "the most that was reserved"),
+    "failed_event": SqlTableColumn(
+        "failed_event", "INTEGER", "the event, of those of the device, that got no memory; NULL for none"
+    ),
+    "missing_bytes": SqlTableColumn(
+        "missing_bytes", "INTEGER", "what it would have needed more; NULL if that isn't known"
+    ),
+}
 
 _OWN_COLUMNS = {
     "class": SqlTableColumn("class", "INTEGER", "the object that is the class"),

@@ -61,6 +61,14 @@ FROM segments AS s JOIN blocks AS b ON b.segment = s.segment AND b.state = 'inac
 GROUP BY s.segment
 ORDER BY free_bytes DESC;
 
+-- #replays What would have been reserved without each of the lines with most at the peak
+SELECT most.file, most.line, replays.peak_allocated_bytes, replays.peak_reserved_bytes, replays.failed_event
+FROM (
+  SELECT file, line FROM by_line WHERE line > 0 AND live_at_peak_bytes > 0 ORDER BY live_at_peak_bytes DESC LIMIT 5
+) AS most JOIN what_if(NULL, NULL, '"' || most.file || ':' || most.line || '"') AS replays
+WHERE replays.replay = 1
+ORDER BY replays.peak_reserved_bytes;
+
 -- # All that a function made, itself or through what it called
 SELECT f.file, f.line, f.function, sum(s.live_at_peak_bytes) AS live_at_peak_bytes, sum(s.total_bytes) AS total_bytes
 FROM frames AS f JOIN stack_frames USING (frame) JOIN stacks AS s USING (stack)

@@ -10,6 +10,8 @@
 * As a check, the smaller trace's peak is worked out from the larger one in the same way.
 
 What was allocated before the first event is constant.
+
+By one trace alone a size is found that fits if nothing grows faster than in proportion to it, as with the batch.
 """
 
 from collections.abc import Hashable, Sequence
@@ -26,7 +28,8 @@ from memlens.store.models import timeline_of
 from memlens.store.snapshot import Snapshot
 from memlens.store.trace.device import Device
 from memlens.texts import Text, phrase
-from memlens.views.selection.columns import device_of
+from memlens.units import format_bytes
+from memlens.views.selection.columns import NEVER, device_of
 from memlens.views.trace.what_if import Calibration, Replayed, by_line
 
 Growth = Literal["constant", "linear", "quadratic", "otherwise"]
@@ -36,6 +39,8 @@ _CLOSE = 0.01
 _LEAST_RATIO = 1.1
 """Between the sizes: below, growth can't be distinguished from chance."""
 _MOST_UNCERTAIN = 0.1
+_CONSTANT = ("parameter", "optimizer_state", "gradient")
+"""Categories, inferred ones included, that a larger batch doesn't change."""
 _MOST_LINES = 20
 _MOST_TIMES = 64
 """By how much more than recorded a size is looked for."""
@@ -90,6 +95,21 @@ class HowLarge(Struct, frozen=True, kw_only=True):
     """The largest size that fits for certain, if this is known and it is at least the smaller one's."""
 
 
+class AtLeast(Struct, frozen=True, kw_only=True):
+    """A size that fits by one trace alone, if nothing grows faster than in proportion to it."""
+
+    calibration: Calibration
+    peak_bytes: int
+    constant_bytes: int
+    """What of the peak is taken to be the same for each size: parameters, optimizer states, gradients, and what was
+    there from before the first event to the last."""
+    capacity_bytes: int
+    size: int
+    """That of the trace."""
+    largest: int | None
+    """None if not even the trace's own size certainly fits."""
+
+
 def asked_in(snapshot: Snapshot, number: int | None) -> Asked:
     """What a device's trace asked for; ``number`` None means the device to show first."""
     device = _device(snapshot, number)
@@ -117,13 +137,7 @@ def how_large(
     if any(not 0 < size <= large * _MOST_TIMES for size in others):
         raise BadRequestError(phrase("A size is at most {most} times that of the trace", most=_MOST_TIMES))
     device = _device(snapshot, number)
-    part = registry.replay_of(snapshot.info.kind)
-    if part is None:
-        raise BadRequestError(phrase("Files of this kind don't say what their allocator was asked for"))
-    trace = part(snapshot, device)
-    calibration = trace.calibrate()
-    if calibration.reason is not None:
-        raise BadRequestError(phrase("This trace can't be replayed: {reason}", reason=calibration.reason))
+    trace, calibration = _replayed(snapshot, device)
     growth, before = _growths(snapshot, device, smaller, large / small)
     amounts = np.bincount(growth, device.size[_rows(device)], len(GROWTHS))
     shares = dict(zip(GROWTHS, (amounts / max(amounts.sum(), 1)).tolist(), strict=True))
@@ -148,6 +162,57 @@ def how_large(
         capacity_bytes=limit,
         largest=None if limit is None else runs.largest(small, limit),
     )
+
+
+def at_least(snapshot: Snapshot, number: int | None, size: int, capacity_bytes: int | None = None) -> AtLeast:
+    """The largest size that fits by one trace of a ``size``; ``number`` None means the device to show first.
+
+    Raises :class:`BadRequestError`.
+    """
+    device = _device(snapshot, number)
+    trace, calibration = _replayed(snapshot, device)
+    limit = trace.limit_bytes() if capacity_bytes is None else capacity_bytes
+    if limit is None:
+        raise BadRequestError(
+            phrase("The file doesn't say how much memory there was"),
+            advice=phrase("Say how much there is to reserve."),
+        )
+    is_early = device.start == 0
+    lost = int(device.size[is_early & (device.end != NEVER)].sum())
+    if lost > _CLOSE * device.info.peak_bytes:
+        raise BadRequestError(
+            phrase(
+                "The trace begins in the middle of a step: {size} that were there before it are freed in it, and "
+                "whether they grow isn't known",
+                size=format_bytes(lost),
+            ),
+            advice=phrase("Record from before the first step, or two traces of different sizes."),
+        )
+    constant = [
+        number for number, name in enumerate(snapshot.timeline.categories) if name.startswith(_CONSTANT)
+    ]
+    is_constant = is_early | np.isin(device.category, constant)
+    live = (device.start <= device.info.peak_moment) & (device.end > device.info.peak_moment)
+    growth = np.where(is_constant[_rows(device)], GROWTHS.index("constant"), GROWTHS.index("linear"))
+    return AtLeast(
+        calibration=calibration,
+        peak_bytes=device.info.peak_bytes,
+        constant_bytes=int(device.size[live & is_constant].sum()),
+        capacity_bytes=limit,
+        size=size,
+        largest=_Runs(trace, device, growth, size).largest(size, limit),
+    )
+
+
+def _replayed(snapshot: Snapshot, device: Device) -> tuple[Replayed, Calibration]:
+    part = registry.replay_of(snapshot.info.kind)
+    if part is None:
+        raise BadRequestError(phrase("Files of this kind don't say what their allocator was asked for"))
+    trace = part(snapshot, device)
+    calibration = trace.calibrate()
+    if calibration.reason is not None:
+        raise BadRequestError(phrase("This trace can't be replayed: {reason}", reason=calibration.reason))
+    return trace, calibration
 
 
 class _Runs:

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from memlens.texts import Text, phrase
 from memlens.units import format_bytes
-from memlens.views.trace.how_large import Growth, HowLarge
+from memlens.views.trace.how_large import AtLeast, Growth, HowLarge
 
 GROWTH_WORDS: dict[Growth, str] = {
     "constant": "constant",
@@ -45,4 +45,25 @@ def sizes_said(found: HowLarge, small: int) -> Iterator[Text]:
         "Sizes of up to {size} fit into {capacity}.",
         size=found.largest,
         capacity=format_bytes(found.capacity_bytes),
+    )
+
+
+def at_least_said(found: AtLeast) -> Iterator[Text]:
+    """What fits by one trace, and what that rests on."""
+    capacity = format_bytes(found.capacity_bytes)
+    if found.largest is None:
+        yield phrase(
+            "Not even size {size} certainly fits into {capacity}.", size=found.size, capacity=capacity
+        )
+        return
+    yield phrase(
+        "Sizes of up to {size} fit into {capacity} if nothing grows faster than in proportion, as with the batch.",
+        size=found.largest,
+        capacity=capacity,
+    )
+    yield phrase(
+        "Of {peak} at the peak {constant} are taken to be the same for each size: parameters, optimizer states, "
+        "gradients and what was there before the trace. More may fit.",
+        peak=format_bytes(found.peak_bytes),
+        constant=format_bytes(found.constant_bytes),
     )

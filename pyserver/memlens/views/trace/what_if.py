@@ -1,7 +1,7 @@
 """What would have happened: a trace's requests served again, by other settings or with some of them changed."""
 
 from collections.abc import Sequence
-from typing import Annotated, Any, NamedTuple, Protocol
+from typing import Annotated, Any, Literal, NamedTuple, Protocol
 
 import numpy as np
 from msgspec import Meta, Struct, field
@@ -19,11 +19,17 @@ from memlens.views.naming.frame_names import NO_STACK, SPECIAL_NAMES
 from memlens.views.naming.labels import labels_of
 from memlens.views.selection.columns import NEVER, device_of, frame, live_rows
 from memlens.views.selection.filters import narrowed
+from memlens.views.trace.allocator.segments import COMES, reserved_steps
+from memlens.views.trace.allocator.state import state_at
+from memlens.views.trace.oom.answers import PinningLine
+from memlens.views.trace.oom.pinning import pinning_lines, split_segments
 from memlens.views.trace.oom.places import place_name
 
 MOST_SETTINGS = 64
 """How many settings one question may have."""
 MOST_LARGEST = 3
+MOST_LINES = 20
+"""With blocks in segments that are partly free."""
 NOTICEABLE = 0.01
 """Settings that change the peak by a smaller share aren't worth a sentence."""
 
@@ -107,8 +113,12 @@ class Run(Struct, frozen=True, kw_only=True):
     peak_allocated_bytes: int
     """The most that was live at one moment, up to the failure if there is one."""
     peak_reserved_bytes: int
+    live_when_most_reserved_bytes: int
+    """Live when so much was reserved for the first time: an allocator without gaps would have reserved that."""
     largest: list[Largest]
     """The lines with the most live bytes at the peak, the largest first."""
+    reserved: list[int]
+    """The most reserved bytes in columns as those of the curves, up to the failure if there is one."""
     out_of_memory: Failure | None
     """The first one; None if there is none, or if nothing says how much memory there is."""
 
@@ -118,6 +128,27 @@ class Curves(Struct, frozen=True):
 
     recorded: list[int]
     changed: list[int]
+
+
+When = Literal["out of memory", "most reserved", "peak"]
+
+
+class Fragmentation(Struct, frozen=True, kw_only=True):
+    """What was reserved and in no block, when that mattered most."""
+
+    moment: int
+    when: When
+    """When memory ran out, else when most was reserved for the first time, else, if that was before the first event, at
+    the peak of what was allocated."""
+    reserved_bytes: int
+    active_bytes: int
+    """In blocks, rounding included: an allocator without gaps would reserve that."""
+    split_bytes: int
+    """Free in segments with blocks; in expandable ones whole pages of it can be returned."""
+    cached_bytes: int
+    """In segments without a block, which are returned before memory runs out."""
+    pinning: list[PinningLine]
+    """By line, those first in whose segments most is free; expandable segments aren't counted."""
 
 
 class WhatIf(Struct, frozen=True, kw_only=True):
@@ -137,7 +168,9 @@ class WhatIf(Struct, frozen=True, kw_only=True):
     again: Again | None
     """None where nothing is to be computed again."""
     curves: Curves | None
-    """None without changes, or where no columns were asked for."""
+    """None where no columns were asked for, or where the trace can't be replayed."""
+    fragmentation: Fragmentation | None
+    """None where the trace can't be replayed."""
     rows: list[Run]
     """The trace itself first."""
 
@@ -146,11 +179,15 @@ _NOTHING = Changes()
 
 
 class Outcome(NamedTuple):
-    """The number of events that were served, the most bytes that were reserved, and the first failure."""
+    """What a replay came to."""
 
     events: int
+    """How many were served."""
     peak_reserved_bytes: int
+    reserved: I64
+    """The reserved bytes at each moment, 0 after the last event that was served."""
     failure: Failure | None
+    """The first one."""
 
 
 class Requested(Protocol):
@@ -237,23 +274,30 @@ def what_if(
     )
     calibration = trace.calibrate()
     limit = trace.limit_bytes() if capacity_bytes is None else capacity_bytes
+    reserved = _reserved(snapshot, device)
     recorded = Run(
         settings="recorded",
         changes=_NOTHING,
         peak_allocated_bytes=device.info.peak_bytes,
         peak_reserved_bytes=calibration.recorded_peak_reserved_bytes,
+        live_when_most_reserved_bytes=int(device.live[_most_reserved(device, reserved)]),
         largest=_largest(snapshot, device, *_live_at(device, device.info.peak_moment)),
+        reserved=_columns(reserved, _edges(len(reserved), columns)),
         out_of_memory=trace.failure(),
     )
-    runs, anew, again, curves = [recorded], False, None, None
+    runs, anew, again, curves, fragmentation = [recorded], False, None, None, None
     if calibration.reason is None:
         wanted = [*settings, *(trace.candidates if helpful or not (settings or changes.kinds) else ())]
         # the recorded settings again where the memory or the allocations are others
         tried = ["recorded", *wanted] if changes.kinds or capacity_bytes is not None else wanted
         requested, again = trace.changed(rows)
         live = requested.live
-        if changes.kinds and columns:
-            curves = _curves(np.asarray(device.live), live, requested.source, columns)
+        edges = _edges(len(device.live), columns)
+        # a moment of the changed trace belongs to that after the event of its source
+        inner = np.searchsorted(np.append(0, requested.source + 1), edges, "left")
+        if columns:
+            curves = Curves(_columns(np.asarray(device.live), edges), _columns(live, inner))
+        fragmentation = _fragmentation(snapshot, device, recorded, reserved)
 
         def replay(words: str) -> Run | None:
             done = trace.run(words, limit, requested)
@@ -265,7 +309,9 @@ def what_if(
                 changes=changes,
                 peak_allocated_bytes=int(live[peak]),
                 peak_reserved_bytes=done.peak_reserved_bytes,
+                live_when_most_reserved_bytes=int(live[int(np.argmax(done.reserved))]),
                 largest=_largest(snapshot, device, *requested.live_at(peak)),
+                reserved=_columns(done.reserved[: done.events + 1], inner),
                 out_of_memory=done.failure,
             )
 
@@ -285,6 +331,7 @@ def what_if(
         laid_out_anew=anew,
         again=again,
         curves=curves,
+        fragmentation=fragmentation,
         rows=runs,
     )
 
@@ -318,15 +365,51 @@ def _rows(snapshot: Snapshot, number: int, filters: Sequence[str]) -> U32:
     return np.unique(np.concatenate(found)) if found else np.empty(0, np.uint32)
 
 
-def _curves(recorded: I64, changed: I64, source: I64, columns: int) -> Curves:
-    """The peaks of both in columns, of which there are no more than events."""
-    columns = min(columns, len(recorded))
-    edges = np.linspace(0, len(recorded), columns + 1).astype(np.int64)[:-1]
-    # a moment of the changed trace belongs to that after the event of its source
-    inner = np.searchsorted(np.append(0, source + 1), edges, "left")
-    return Curves(
-        np.maximum.reduceat(recorded, edges).tolist(), np.maximum.reduceat(changed, inner).tolist()
-    )  # fmt: skip
+def _reserved(snapshot: Snapshot, device: Device) -> I64:
+    """What the trace had reserved at each moment."""
+    moments, sizes = reserved_steps(snapshot, device.info.device)
+    return np.repeat(sizes, np.diff(np.append(moments.astype(np.int64), device.info.events + 1)))
+
+
+def _most_reserved(device: Device, reserved: I64) -> int:
+    """The moment when a request was served for which so much was reserved as never before; 0 if that was earlier."""
+    moment = int(np.argmax(reserved))
+    while 0 < moment < device.info.events and device.event_action[moment - 1] in COMES:
+        moment += 1
+    return moment
+
+
+def _edges(moments: int, columns: int) -> I64:
+    """The first moments of columns, of which there are no more than moments."""
+    columns = min(columns, moments)
+    return np.linspace(0, moments, columns + 1).astype(np.int64)[:-1]
+
+
+def _columns(values: I64, firsts: I64) -> list[int]:
+    """The most in each column, by its first item; without columns that begin behind the last one."""
+    firsts = firsts[firsts < len(values)]
+    return np.maximum.reduceat(values, firsts).tolist() if len(firsts) else []
+
+
+def _fragmentation(snapshot: Snapshot, device: Device, recorded: Run, reserved: I64) -> Fragmentation:
+    when: When
+    moment, when = _most_reserved(device, reserved), "most reserved"
+    if recorded.out_of_memory is not None:
+        moment, when = recorded.out_of_memory.event + 1, "out of memory"
+    elif not moment:
+        moment, when = device.info.peak_moment, "peak"
+    state = state_at(snapshot, device.info.device, moment)
+    segments = state.segments
+    is_cached = segments["active"] == 0
+    return Fragmentation(
+        moment=moment,
+        when=when,
+        reserved_bytes=state.reserved_bytes,
+        active_bytes=state.active_bytes,
+        split_bytes=state.inactive_split_bytes,
+        cached_bytes=int(segments["size"][is_cached].sum()),
+        pinning=pinning_lines(snapshot, device, state, split_segments(state), MOST_LINES),
+    )
 
 
 def _live_at(device: Device, moment: int) -> tuple[U32, I64]:

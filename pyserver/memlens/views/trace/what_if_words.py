@@ -4,13 +4,20 @@ from msgspec import Struct
 
 from memlens.texts import Text, phrase, plural
 from memlens.units import format_bytes
-from memlens.views.trace.what_if import NOTICEABLE, Calibration, Run, WhatIf
+from memlens.views.trace.what_if import NOTICEABLE, Calibration, Run, WhatIf, When
 
 CHANGES = {
     "without": phrase("Without these allocations"),
     "halve": phrase("With these allocations halved"),
     "free_at_once": phrase("With these allocations freed at once"),
     "recompute": phrase("With these allocations computed again"),
+}
+
+
+_WHEN: dict[When, Text] = {
+    "out of memory": phrase("When memory ran out"),
+    "most reserved": phrase("When most was reserved"),
+    "peak": phrase("At the peak"),
 }
 
 
@@ -22,12 +29,18 @@ class WhatIfAnswer(Struct, frozen=True):
     conclusion: Text | None
     largest: Text | None
     again: Text | None
+    fragmentation: Text | None
 
 
 def said(found: WhatIf) -> WhatIfAnswer:
     """What replays came to, with its sentences."""
     return WhatIfAnswer(
-        found, exactness(found.calibration), conclusion(found), largest(found), computed_again(found)
+        found,
+        exactness(found.calibration),
+        conclusion(found),
+        largest(found),
+        computed_again(found),
+        fragmentation(found),
     )
 
 
@@ -35,6 +48,8 @@ def exactness(found: Calibration) -> Text:
     """How exactly the replay reproduces the trace, or why it can't be replayed."""
     if found.reason is not None:
         return phrase("This trace can't be replayed: {reason}", reason=found.reason)
+    if not found.addresses:
+        return phrase("The trace has no allocations that would show how exact its replay is")
     if found.exact:
         allocations = phrase(
             plural(found.addresses, "the {n} allocation", "all {n} allocations"), n=found.addresses
@@ -106,6 +121,22 @@ def computed_again(found: WhatIf) -> Text | None:
         again=again.allocations,
         all=phrase(plural(again.of_allocations, "{n} allocation", "{n} allocations"), n=again.of_allocations),
         layers=phrase(plural(again.layers, "{n} layer", "{n} layers"), n=again.layers),
+    )
+
+
+def fragmentation(found: WhatIf) -> Text | None:
+    """What was reserved and in no block, where that is noticeable."""
+    gaps = found.fragmentation
+    if gaps is None or gaps.split_bytes + gaps.cached_bytes < NOTICEABLE * gaps.reserved_bytes:
+        return None
+    return phrase(
+        "{when}, {active} of {reserved} reserved were in blocks, {split} free in segments with blocks, and {cached} in "
+        "segments without any.",
+        when=_WHEN[gaps.when],
+        active=format_bytes(gaps.active_bytes),
+        reserved=format_bytes(gaps.reserved_bytes),
+        split=format_bytes(gaps.split_bytes),
+        cached=format_bytes(gaps.cached_bytes),
     )
 
 

@@ -16,6 +16,7 @@ import {
   LongTable,
   ShareCell,
   LineCell,
+  PinningTable,
   Block,
   type OomActions,
 } from './oom-parts';
@@ -59,7 +60,7 @@ export function OomArticle({ answer, actions, device }: Part & { readonly device
         </div>
       </div>
       <LinesTable answer={answer} actions={actions} />
-      <PinningTable answer={answer} actions={actions} />
+      <PinningTable pinning={answer.pinning} reserved={answer.gap.reserved_bytes} actions={actions} />
       <PinnedTable answer={answer} actions={actions} />
     </article>
   );
@@ -181,35 +182,6 @@ function LinesTable({ answer, actions }: Part): VNode {
               actions={actions}
             />
           </td>
-        </>
-      )}
-    />
-  );
-}
-
-function PinningTable({ answer, actions }: Part): VNode {
-  return (
-    <LongTable
-      title={t('Lines that fragment memory: their blocks hold split segments')}
-      columns={[
-        t('Line of code'),
-        ...[t('Free beside its blocks'), t('of that held by it alone')].map(number),
-        ...[t('Its blocks'), t('Segments')].map(number),
-      ]}
-      rows={answer.pinning}
-      cells={(line) => (
-        <>
-          <LineCell line={line} actions={actions} />
-          <ShareCell size={line.pinned_bytes} of={answer.gap.reserved_bytes} />
-          <ShareCell size={line.alone_bytes} of={answer.gap.reserved_bytes} />
-          <td class="number">
-            <AllocationLink
-              text={t('{0} in {1}', bytes(line.bytes), count(line.count))}
-              allocation={line.largest_allocation}
-              actions={actions}
-            />
-          </td>
-          <td class="number">{count(line.segments)}</td>
         </>
       )}
     />

@@ -3,18 +3,28 @@
 import { useSignal } from '@preact/signals';
 import type { VNode, ComponentChildren } from 'preact';
 import { useRef, useLayoutEffect } from 'preact/hooks';
-import type { AllocationSummary, Frame, OomAnswer, Text } from '../../../../extension/shared/protocol.gen';
+import type {
+  AllocationSummary,
+  Frame,
+  OomAnswer,
+  PinningLine,
+  Text,
+} from '../../../../extension/shared/protocol.gen';
 import { bytes, hasSource, nameOf, placeOf } from '../../base/format';
 import { count, plural, said, t } from '../../base/l10n';
 import { shortName } from '../../base/symbols';
 import { shorten } from '../../base/text';
-import { SizeCell, TableHead, type Column } from '../../widgets/table-parts';
+import { number, SizeCell, TableHead, type Column } from '../../widgets/table-parts';
 
-export interface OomActions {
-  goTo(): void;
+/** What the links of a table do. */
+export interface LinkActions {
   open(frame: Frame, beside: boolean): void;
   select(allocation: number): void;
   light(stacks: readonly number[]): void;
+}
+
+export interface OomActions extends LinkActions {
+  goTo(): void;
 }
 
 /** So many rows of a table are shown at first. */
@@ -25,7 +35,7 @@ export function Block({
   actions,
 }: {
   readonly block: AllocationSummary;
-  readonly actions: OomActions;
+  readonly actions: LinkActions;
 }): VNode {
   const { label } = block;
   return (
@@ -46,7 +56,7 @@ export function Block({
 
 interface FrameLinkProps {
   readonly frame: Frame | null;
-  readonly actions: OomActions;
+  readonly actions: LinkActions;
   readonly operator?: Text | null;
   /** What is lit with it. */
   readonly stacks?: readonly number[];
@@ -57,7 +67,7 @@ export function LineCell({
   actions,
 }: {
   readonly line: Pick<OomAnswer['lines'][number], 'frame' | 'operator' | 'stacks'>;
-  readonly actions: OomActions;
+  readonly actions: LinkActions;
 }): VNode {
   return (
     <td class="wide">
@@ -95,7 +105,7 @@ export function AllocationLink({
 }: {
   readonly text: string;
   readonly allocation: number;
-  readonly actions: OomActions;
+  readonly actions: LinkActions;
 }): VNode {
   return (
     <button
@@ -170,4 +180,42 @@ export function LongTable<T>({
 /** 0 is the default stream; others are the driver's addresses of them. */
 export function streamName(stream: string): string {
   return stream === '0' ? t('0 (default)') : stream;
+}
+
+/** The lines with blocks in segments that are partly free; shares are of what is reserved. */
+export function PinningTable({
+  pinning,
+  reserved,
+  actions,
+}: {
+  readonly pinning: readonly PinningLine[];
+  readonly reserved: number;
+  readonly actions: LinkActions;
+}): VNode {
+  return (
+    <LongTable
+      title={t('Lines that fragment memory: their blocks hold split segments')}
+      columns={[
+        t('Line of code'),
+        ...[t('Free beside its blocks'), t('of that held by it alone')].map(number),
+        ...[t('Its blocks'), t('Segments')].map(number),
+      ]}
+      rows={pinning}
+      cells={(line) => (
+        <>
+          <LineCell line={line} actions={actions} />
+          <ShareCell size={line.pinned_bytes} of={reserved} />
+          <ShareCell size={line.alone_bytes} of={reserved} />
+          <td class="number">
+            <AllocationLink
+              text={t('{0} in {1}', bytes(line.bytes), count(line.count))}
+              allocation={line.largest_allocation}
+              actions={actions}
+            />
+          </td>
+          <td class="number">{count(line.segments)}</td>
+        </>
+      )}
+    />
+  );
 }

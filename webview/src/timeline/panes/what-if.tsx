@@ -2,7 +2,7 @@
 
 import { signal } from '@preact/signals';
 import type { VNode } from 'preact';
-import type { Curves, Run, WhatIfAnswer } from '../../../../extension/shared/protocol.gen';
+import type { Curves, Run, WhatIf, WhatIfAnswer } from '../../../../extension/shared/protocol.gen';
 import { bytes } from '../../base/format';
 import { count, said, t } from '../../base/l10n';
 import { Latest } from '../../base/latest';
@@ -15,10 +15,13 @@ import { Dropdown } from '../../widgets/choice';
 import { IconButton } from '../../widgets/icon-button';
 import { number, SizeCell, TableHead } from '../../widgets/table-parts';
 import { changeKinds, type Change } from '../what-if';
+import { PinningTable, type LinkActions } from './oom-parts';
 
 class Replays {
   readonly answer = signal<WhatIfAnswer | null>(null);
   readonly note = signal('');
+  /** The row whose reserved memory is drawn; null for the first replay, else the trace itself. */
+  readonly chosen = signal<number | null>(null);
   private readonly latest = new Latest();
 
   constructor(readonly context: TimelineContext) {}
@@ -35,6 +38,7 @@ class Replays {
       api.request('memlens/whatIf', { device: device.device, changes: whatIf.filters }),
       (answer) => {
         this.note.value = '';
+        this.chosen.value = null;
         this.answer.value = answer;
       },
       (error) => {
@@ -42,6 +46,16 @@ class Replays {
         this.note.value = messageOf(error);
       },
     );
+  }
+
+  /** What the links of tables do. */
+  get links(): LinkActions {
+    const { context } = this;
+    return {
+      open: (frame, beside) => context.openFrame(frame, beside),
+      select: (allocation) => context.select(allocation, null),
+      light: (stacks) => context.lightStacks(new Set(stacks)),
+    };
   }
 
   /** The filter of all but what is left out; null where none finds that. */
@@ -75,8 +89,16 @@ function WhatIfView({ replays, room }: { readonly replays: Replays; readonly roo
         {replays.note.value || (answer?.conclusion ? said(answer.conclusion) : '')}
       </p>
       {answer?.largest && <p>{said(answer.largest)}</p>}
-      {answer?.found.curves && <Curve curves={answer.found.curves} />}
-      {answer && <Rows rows={answer.found.rows} />}
+      {answer && <Curve found={answer.found} row={rowOf(replays, answer.found.rows)} />}
+      {answer && <Rows replays={replays} rows={answer.found.rows} />}
+      {answer?.fragmentation && <p>{said(answer.fragmentation)}</p>}
+      {answer?.fragmentation && answer.found.fragmentation && (
+        <PinningTable
+          pinning={answer.found.fragmentation.pinning}
+          reserved={answer.found.fragmentation.reserved_bytes}
+          actions={replays.links}
+        />
+      )}
       {answer && <Notes answer={answer} />}
       {changes.length === 0 && (
         <p class="muted">
@@ -130,31 +152,59 @@ function Changed({
   );
 }
 
-/** What was live over the trace, and what would have been. */
-function Curve({ curves: { recorded, changed } }: { readonly curves: Curves }): VNode {
-  const most = Math.max(...recorded, ...changed, 1);
+/** The number of the row whose reserved memory is drawn: with changes the first replay, else the trace itself. */
+function rowOf({ chosen, context }: Replays, rows: readonly Run[]): number {
+  return chosen.value ?? (context.whatIf.changes.some(({ on }) => on) && rows.length > 1 ? 1 : 0);
+}
+
+/** What was live over the trace and what would have been, and what one of the rows had reserved. */
+function Curve({
+  found: { curves, rows },
+  row,
+}: {
+  readonly found: WhatIf;
+  readonly row: number;
+}): VNode | null {
+  const shown = rows[row];
+  if (!curves || !shown) return null;
+  const { recorded, changed } = curves;
+  const { reserved } = shown;
+  const most = Math.max(...recorded, ...changed, ...reserved, 1);
   // each column has a width, over which its value stays the same
   const path = (values: readonly number[]): string =>
     values
       .map((value, at) => `${at === 0 ? 'M0 ' : 'V'}${(100 - (100 * value) / most).toFixed(2)}H${at + 1}`)
       .join('');
-  const peaks = t(
-    'Allocated over the trace: at most {0} with the changes (filled), {1} as recorded (line)',
-    bytes(Math.max(...changed)),
-    bytes(Math.max(...recorded)),
-  );
+  const words = `${allocatedWords(curves)}; ${t(
+    '{0}: at most {1} reserved (dashed)',
+    shorten(nameOf(row, shown), 200),
+    bytes(Math.max(...reserved, 0)),
+  )}`;
   return (
     <figure class="what-if-curve">
-      <svg viewBox={`0 0 ${recorded.length} 100`} preserveAspectRatio="none" role="img" aria-label={peaks}>
+      <svg viewBox={`0 0 ${recorded.length} 100`} preserveAspectRatio="none" role="img" aria-label={words}>
         <path class="changed" d={`${path(changed)}V100H0Z`} />
         <path class="recorded" d={path(recorded)} />
+        <path class="reserved" d={path(reserved)} />
       </svg>
-      <figcaption class="muted">{peaks}</figcaption>
+      <figcaption class="muted">{visible(words)}</figcaption>
     </figure>
   );
 }
 
-function Rows({ rows }: { readonly rows: readonly Run[] }): VNode {
+function allocatedWords({ recorded, changed }: Curves): string {
+  const [before, now] = [recorded, changed].map((values) => Math.max(...values, 0));
+  return recorded.every((value, at) => value === changed[at])
+    ? t('Allocated over the trace: at most {0} (filled)', bytes(now ?? 0))
+    : t(
+        'Allocated over the trace: at most {0} with the changes (filled), {1} as recorded (line)',
+        bytes(now ?? 0),
+        bytes(before ?? 0),
+      );
+}
+
+function Rows({ replays, rows }: { readonly replays: Replays; readonly rows: readonly Run[] }): VNode {
+  const shown = rowOf(replays, rows);
   const [recorded] = rows;
   // what ran out of memory didn't come to its peak
   const comparable = recorded?.out_of_memory === null ? recorded : null;
@@ -172,7 +222,17 @@ function Rows({ rows }: { readonly rows: readonly Run[] }): VNode {
       <tbody>
         {rows.map((row, at) => (
           <tr key={at}>
-            <th scope="row">{visible(row === recorded ? t('As recorded') : settingsOf(row))}</th>
+            <th scope="row">
+              <button
+                type="button"
+                class="link"
+                aria-pressed={at === shown}
+                title={t('Draw what is reserved')}
+                onClick={() => (replays.chosen.value = at)}
+              >
+                {visible(nameOf(at, row))}
+              </button>
+            </th>
             <SizeCell size={row.peak_allocated_bytes}>{bytes(row.peak_allocated_bytes)}</SizeCell>
             <SizeCell size={row.peak_reserved_bytes}>{bytes(row.peak_reserved_bytes)}</SizeCell>
             {comparable && (
@@ -188,7 +248,8 @@ function Rows({ rows }: { readonly rows: readonly Run[] }): VNode {
   );
 }
 
-function settingsOf({ settings }: Run): string {
+function nameOf(at: number, { settings }: Run): string {
+  if (at === 0) return t('As recorded');
   return settings === 'recorded' ? t('The recorded settings') : shorten(settings, 200);
 }
 

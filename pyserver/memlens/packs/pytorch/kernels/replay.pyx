@@ -239,12 +239,14 @@ cdef class Replay(Driver):
 
     def run(self, size_t first, const uint8_t[::1] actions, const uint32_t[::1] rows, const uint64_t[::1] addresses,
             const int64_t[::1] sizes, const int32_t[::1] arenas, const uint8_t[::1] skipped,
-            const uint32_t[::1] implicit_events, const uint32_t[::1] implicit_rows) -> int:
+            const uint32_t[::1] implicit_events, const uint32_t[::1] implicit_rows,
+            int64_t[::1] reserved) -> int:
         """Serve the events from ``first`` on; return the event to go on with, their number at the end.
 
         Each event has an action, the allocation that it is of, an address, the bytes of the block that it asks for, an
         arena, and whether it is left out. Allocations that end without an event, by an event's number, end
-        before that. It stops early after :attr:`is_out_of_memory`.
+        before that. ``reserved`` gets the bytes that are reserved after each event. It stops early after
+        :attr:`is_out_of_memory`.
         """
         cdef size_t event = first, count = actions.shape[0]
         cdef size_t implicit = 0, ends = implicit_events.shape[0], high = ends, middle
@@ -269,6 +271,7 @@ cdef class Replay(Driver):
                                        arenas[event])
                 if status < 0:
                     break
+                reserved[event] = self.reserved_bytes
                 event += 1
         if status < 0:
             raise MemoryError

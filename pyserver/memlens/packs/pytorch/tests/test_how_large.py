@@ -6,14 +6,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 from tests.python.conftest import DATA, real_files
 from tests.python.test_allocator import open_data
 
 from memlens.errors import BadRequestError
 from memlens.packs.pytorch.tests.reference_allocator import MIB, ReferenceAllocator
 from memlens.store.snapshot import Snapshot
-from memlens.views.trace.how_large import HowLarge, asked_in, how_large
-from memlens.views.trace.how_large_words import sizes_said
+from memlens.views.trace.how_large import HowLarge, asked_in, at_least, how_large
+from memlens.views.trace.how_large_words import at_least_said, sizes_said
 from memlens.views.trace.what_if import what_if
 
 
@@ -93,6 +94,48 @@ def test_sizes_that_say_nothing_are_refused(beside: Callable[..., HowLarge]) -> 
     for sizes in ((6, 4), (100, 105), (0, 4)):
         with pytest.raises(BadRequestError, match="Sizes"):
             beside(trained(4), trained(6), sizes)
+
+
+def test_a_batch_that_certainly_fits_is_found_by_one_trace(tmp_path: Path) -> None:
+    """20 MiB of parameters and 6 + 12 MiB, of which all but the parameters grow; each has a segment of its own."""
+    allocator = ReferenceAllocator()
+    for number, amount in enumerate((20, 12, 14)):
+        allocator.malloc(number, amount * MIB, 0, (0, 0))
+        category = "parameter" if not number else "activation"
+        for event in allocator.events[-2:]:
+            event["category"] = category
+    with contextlib.closing(open_data(tmp_path, allocator.snapshot())) as snapshot:
+        # 20 + 18 + 22 of 3/2, rounded up to 2 MiB; of 10/6 it would be 20 + 20 + 24
+        for capacity, largest in ((60, 9), (64, 10), (46, 6), (45, None)):
+            found = at_least(snapshot, None, 6, capacity * MIB)
+            assert found.largest == largest, capacity
+            assert (found.peak_bytes, found.constant_bytes) == (46 * MIB, 20 * MIB)
+        with pytest.raises(BadRequestError, match="how much memory there was"):
+            at_least(snapshot, None, 6)
+    said = [str(each) for each in at_least_said(replace(found, largest=9, capacity_bytes=60 * MIB))]
+    assert said[0].startswith("Sizes of up to 9 fit into 60 MiB if nothing grows faster than in proportion")
+    assert said[1].startswith("Of 46 MiB at the peak 20 MiB are taken to be the same for each size")
+    assert [str(each) for each in at_least_said(found)] == ["Not even size 6 certainly fits into 45 MiB."]
+
+
+@pytest.mark.skipif(not DATA.is_dir(), reason="needs real traces")
+def test_what_one_trace_says_is_no_more_than_what_two_say(looked_at: Callable[[Path], Snapshot]) -> None:
+    """Traces whose size is a sequence's, of which much grows with the square, don't hold; those of a batch do."""
+    looked = 0
+    for path in real_files("*.pickle"):
+        snapshot = looked_at(path)
+        device = snapshot.timeline.default_device
+        if what_if(snapshot, device).calibration.reason is not None:
+            continue
+        peak = what_if(snapshot, device).rows[0].peak_reserved_bytes
+        with contextlib.suppress(BadRequestError):
+            found = at_least(snapshot, device, 100, 2 * peak)
+            looked += 1
+            assert found.largest is not None
+            # twice as much memory is enough for no more than what grows could fill
+            growing = found.peak_bytes - found.constant_bytes
+            assert 100 <= found.largest <= 100 * (2 * peak - found.constant_bytes) / max(growing, 1)
+    assert looked > 5
 
 
 @pytest.mark.skipif(not DATA.is_dir(), reason="needs real traces")

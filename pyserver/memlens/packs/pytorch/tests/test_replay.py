@@ -4,6 +4,7 @@ import contextlib
 import pickle
 import random
 from collections.abc import Callable, Iterator
+from itertools import groupby
 from pathlib import Path
 from typing import Any, Literal
 
@@ -13,7 +14,13 @@ from tests.python.test_allocator import open_data
 
 from memlens.errors import BadRequestError
 from memlens.packs.pytorch.replay_settings import Settings, parse
-from memlens.packs.pytorch.tests.reference_allocator import MIB, DeviceFullError, ReferenceAllocator
+from memlens.packs.pytorch.tests.reference_allocator import (
+    FREE,
+    MIB,
+    UNMAPPED,
+    DeviceFullError,
+    ReferenceAllocator,
+)
 from memlens.store.snapshot import Snapshot
 from memlens.views.trace.what_if import Calibration, Changes, Failure, Run, WhatIf, what_if
 from memlens.views.trace.what_if_words import conclusion
@@ -71,6 +78,12 @@ def program(seed: int, steps: int) -> list[Step]:
 def served(steps: list[Step], **settings: Any) -> ReferenceAllocator:
     """The allocator after a program, or where it ran out of memory."""
     allocator = ReferenceAllocator(**settings)
+    serve(allocator, steps)
+    return allocator
+
+
+def serve(allocator: ReferenceAllocator, steps: list[Step]) -> None:
+    """Serve a program, or what of it there is memory for."""
     with contextlib.suppress(DeviceFullError):
         for kind, number, size, stream, pool in steps:
             if kind == "malloc":
@@ -83,7 +96,6 @@ def served(steps: list[Step], **settings: Any) -> ReferenceAllocator:
                 # empty_cache() waits for other streams first
                 allocator.complete_all()
                 allocator.empty_cache()
-    return allocator
 
 
 def shown(events: list[dict[str, Any]]) -> list[Step]:
@@ -151,6 +163,54 @@ def test_a_whole_trace_is_reproduced_and_every_setting_comes_to_what_it_does(
     for row, settings in zip(found.rows[1:], SETTINGS.values(), strict=True):
         assert row.peak_reserved_bytes == served(steps, **settings).peak, row.settings
         assert row.out_of_memory is None
+
+
+class Watched(ReferenceAllocator):
+    """Notes what there was when a request was served for which so much was reserved as never before."""
+
+    most = 0
+    gaps: tuple[int, int, int, int] = (0, 0, 0, 0)
+    requested: int = 0
+
+    def record(self, action: str, addr: int, size: int, stream: int, pool: tuple[int, int]) -> None:
+        super().record(action, addr, size, stream, pool)
+        if action != "alloc" or self.reserved <= self.most:
+            return
+        self.most = self.reserved
+        mapped = [
+            list(part)
+            for segment in self.segments
+            for is_unmapped, part in groupby(segment.blocks, lambda block: block.state == UNMAPPED)
+            if not is_unmapped
+        ]
+        used = [[block for block in part if block.state != FREE] for part in mapped]
+        sizes = [sum(block.size for block in part) for part in mapped]
+        active = sum(block.size for part in used for block in part)
+        cached = sum(size for size, part in zip(sizes, used, strict=True) if not part)
+        self.gaps = (self.reserved, active, self.reserved - active - cached, cached)
+        self.requested = sum(block.requested for part in used for block in part)
+
+
+@pytest.mark.parametrize("recorded", ["default", "expandable_segments:True"])
+def test_what_is_reserved_and_not_in_use_is_known(
+    recorded: str, made: Callable[[dict[str, Any]], Snapshot]
+) -> None:
+    steps = program(4, 500)
+    allocator = Watched(**SETTINGS[recorded])
+    serve(allocator, steps)
+    found = what_if(made(allocator.snapshot()), settings=["default", "expandable_segments:True"], columns=50)
+    gaps = found.fragmentation
+    assert gaps is not None
+    assert gaps.when == "most reserved"
+    assert (gaps.reserved_bytes, gaps.active_bytes, gaps.split_bytes, gaps.cached_bytes) == allocator.gaps
+    assert found.rows[0].live_when_most_reserved_bytes == allocator.requested
+    for row in found.rows[1:]:
+        other = Watched(**SETTINGS[row.settings])
+        serve(other, shown(allocator.events))
+        assert row.live_when_most_reserved_bytes == other.requested, row.settings
+        # columns have the peak between them
+        assert max(row.reserved) == row.peak_reserved_bytes, row.settings
+        assert len(row.reserved) == 50
 
 
 @pytest.mark.parametrize("recorded", SETTINGS)
@@ -296,6 +356,10 @@ def test_real_traces_are_reproduced(path: Path, looked_at: Callable[[Path], Snap
             continue
         assert found.calibration.exact
         assert len(found.rows) > 2
+        gaps = found.fragmentation
+        assert gaps is not None
+        assert gaps.active_bytes + gaps.split_bytes + gaps.cached_bytes == gaps.reserved_bytes
+        assert all(0 <= pin.alone_bytes <= pin.pinned_bytes <= gaps.split_bytes for pin in gaps.pinning)
 
 
 def test_a_fraction_of_memory_that_is_not_known_means_nothing(
@@ -338,6 +402,8 @@ def row(settings: str, mib: int, failure: Failure | None = None, *without: str) 
         largest=[],
         peak_allocated_bytes=mib * MIB,
         peak_reserved_bytes=mib * MIB,
+        live_when_most_reserved_bytes=mib * MIB,
+        reserved=[],
         out_of_memory=failure,
     )
 
@@ -373,6 +439,7 @@ def test_what_replays_come_to_is_said_in_a_sentence(recorded: Run, tried: list[R
         laid_out_anew=False,
         again=None,
         curves=None,
+        fragmentation=None,
         rows=[recorded, *tried],
     )
     assert said in str(conclusion(found))

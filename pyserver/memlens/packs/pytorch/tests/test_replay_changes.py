@@ -13,8 +13,11 @@ from memlens.errors import BadRequestError
 from memlens.packs.pytorch.ooms import marks, oom
 from memlens.packs.pytorch.tests.reference_allocator import MIB, DeviceFullError, ReferenceAllocator
 from memlens.store.snapshot import Snapshot
+from memlens.store.tables import fill as tables
+from memlens.views.sql.query import SqlSession
+from memlens.views.sql.schema import schema_of
 from memlens.views.trace.what_if import Again, Changes, Run, WhatIf, what_if
-from memlens.views.trace.what_if_words import computed_again, conclusion, largest
+from memlens.views.trace.what_if_words import computed_again, conclusion, fragmentation, largest
 
 ENGINE = {
     "filename": "??",
@@ -212,6 +215,33 @@ def test_layers_of_real_steps_are_those_of_their_models(
     assert found.again is not None
     assert found.again.layers == layers
     assert found.rows[1].peak_allocated_bytes <= found.rows[0].peak_allocated_bytes
+
+
+def test_lines_that_keep_segments_reserved_are_named(made: Callable[..., Snapshot]) -> None:
+    """Of a segment of 20 MiB 4 are used when 18 more are reserved."""
+    snapshot = made([("x1", 4), ("t1", 8), ("t1", 0), ("y1", 18)])
+    found = what_if(snapshot)
+    gaps = found.fragmentation
+    assert gaps is not None
+    assert [gaps.reserved_bytes, gaps.active_bytes, gaps.split_bytes, gaps.cached_bytes] == [
+        38 * MIB, 22 * MIB, 16 * MIB, 0,
+    ]  # fmt: skip
+    (pin,) = gaps.pinning
+    assert pin.frame is not None
+    assert (pin.frame.line, pin.segments) == (LINES["x"], 1)
+    assert (pin.bytes, pin.pinned_bytes, pin.alone_bytes) == (4 * MIB, 16 * MIB, 16 * MIB)
+    assert str(fragmentation(found)) == (
+        "When most was reserved, 22 MiB of 38 MiB reserved were in blocks, 16 MiB free in segments with blocks, and "
+        "0 B in segments without any."
+    )
+    tables.fill(snapshot, lambda *_: None)
+    with contextlib.closing(SqlSession(Snapshot.open(snapshot.archive))) as session:
+        query = "SELECT settings_tried, peak_reserved_bytes FROM what_if(0, NULL, 'layer.py:5')"
+        assert session.ask(query).rows == [["recorded", 38 * MIB], ["recorded", 20 * MIB]]
+        query = "SELECT settings_tried, peak_reserved_bytes FROM what_if(0, 'expandable_segments:True')"
+        assert session.ask(query).rows == [["recorded", 38 * MIB], ["expandable_segments:True", 40 * MIB]]
+        (example,) = [each for each in schema_of(snapshot).examples if "without each" in each.title]
+        assert [row[1] for row in session.ask(example.query).rows]
 
 
 def said(found: WhatIf) -> str:
