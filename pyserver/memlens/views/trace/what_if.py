@@ -1,6 +1,8 @@
 """What would have happened: a trace's requests served again, by other settings or with some of them changed."""
 
+import os
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Annotated, Any, Literal, NamedTuple, Protocol
 
 import numpy as np
@@ -299,10 +301,7 @@ def what_if(
             curves = Curves(_columns(np.asarray(device.live), edges), _columns(live, inner))
         fragmentation = _fragmentation(snapshot, device, recorded, reserved)
 
-        def replay(words: str) -> Run | None:
-            done = trace.run(words, limit, requested)
-            if done is None:
-                return None
+        def row(words: str, done: Outcome) -> Run:
             peak = int(np.argmax(live[: done.events + 1]))
             return Run(
                 settings=words,
@@ -315,9 +314,17 @@ def what_if(
                 out_of_memory=done.failure,
             )
 
-        runs += [row for each in tried if (row := replay(each)) is not None]
-        if len(wanted) > len(settings):
-            together = [row for each in trace.combinations if (row := replay(each)) is not None]
+        combined = trace.combinations if len(wanted) > len(settings) else ()
+        # kernels let others run meanwhile
+        with ThreadPoolExecutor(os.cpu_count()) as threads:
+            done = threads.map(lambda words: trace.run(words, limit, requested), (*tried, *combined))
+            found = [
+                None if each is None else row(words, each)
+                for words, each in zip((*tried, *combined), done, strict=True)
+            ]
+        runs += [each for each in found[: len(tried)] if each is not None]
+        if combined:
+            together = [each for each in found[len(tried) :] if each is not None]
             best = min(runs[1:], key=_outcome, default=recorded)
             better = min(together, key=_outcome, default=best)
             if _is_better(better, best):
