@@ -177,4 +177,13 @@ test('without a line or with half of it it would have fitted, and each change ca
   await tight.choose('.what-if-terms select', 'without');
   await tight.click('.what-if button', 'Show the Timeline Without What Is Left Out');
   assert.match(tight.text('.status-text'), /Peak 40 MiB .*without it: peak 80 MiB/);
+
+  // the details of an allocation have it as well
+  await tight.filter('');
+  await tight.click('.what-if-terms button[aria-label^=Remove]');
+  assert.deepEqual(tight.texts('.what-if-terms li'), []);
+  await tight.show(0);
+  await tight.click('.panel-name button', 'What If Without This Line');
+  assert.match(tight.text('.what-if-terms bdi'), /^model\.py:\d+$/);
+  assert.match(conclusion(), /^Without these allocations /);
 });

@@ -286,6 +286,7 @@ test('sizes and bookmarks', async () => {
 test('details of a device, of an allocation, of a line, and why there are none', async () => {
   const panel = new Panel({
     ...{ run: nothing, open: nothing, locate: nothing, copy: nothing, select: nothing, narrow: nothing },
+    leaveOut: nothing,
   });
   const sheet = mounted(<panel.View hidden={false} style={{}} />);
   const shows = async (what: string): Promise<void> => {

@@ -37,7 +37,8 @@ export function rowMenu(
     const others = allBut(filter);
     if (others !== null) item(t('Hide This'), '', () => actions.filterTo(others));
     const { timeline } = context;
-    if (timeline) item(t('What If Without This'), '', () => timeline.leaveOut(filter, said(name)));
+    const leaveOut = timeline?.leaveOut;
+    if (leaveOut) item(t('What If Without This'), '', () => leaveOut(filter, said(name)));
   }
   if (row.open !== null)
     item(row.open ? t('Collapse') : t('Expand'), row.open ? '←' : '→', () => tree.toggle(row, !row.open));

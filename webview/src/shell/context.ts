@@ -104,6 +104,6 @@ export interface Timeline {
   lightStacks(stacks: ReadonlySet<number>): void;
   /** Lights up exactly the allocations of a branch of the live set's tree. */
   lightGroup(branch: Branch): void;
-  /** Replays the trace without what a filter matches, which is called so. */
-  leaveOut(term: string, name: string): void;
+  /** Replays the trace without what a filter matches, which is called so; null where it can't be replayed. */
+  readonly leaveOut: ((term: string, name: string) => void) | null;
 }

@@ -27,7 +27,7 @@ import {
 import type { PanelRoom } from '../shell/frame';
 import { IconButton } from '../widgets/icon-button';
 import { shortName } from '../base/symbols';
-import { shorten, visible } from '../base/text';
+import { exactly, shorten, visible } from '../base/text';
 import type { Action } from '../shell/keys';
 import { AllocationFacts, DeviceFacts, sameStackSentence, TotalFacts } from './panel-facts';
 
@@ -39,6 +39,8 @@ export interface PanelActions {
   readonly select: (allocation: number) => void;
   /** Narrows every view by one more term. */
   readonly narrow: (term: string) => void;
+  /** Replays the trace without what a filter finds; null where it can't be replayed. */
+  readonly leaveOut: ((term: string, name: string) => void) | null;
 }
 
 interface ShownStack {
@@ -260,6 +262,7 @@ function Stack({ shown, actions, missing }: StackProps): VNode {
         ) : (
           <p class="hint">{t('The file has no Python frame for this allocation.')}</p>
         )}
+        {hasSource(label) && <WithoutLine field="by:" frame={label} actions={actions} />}
       </div>
       {/* of what has no stack the title says why */}
       {!bare && <SameStack totals={answer.same_stack} filtered={filtered} />}
@@ -312,6 +315,7 @@ function Line({
     <>
       <div class="panel-name">
         <SourceLink frame={frame} open={actions.open} />
+        {stacks.length > 0 && <WithoutLine field="file:" frame={frame} actions={actions} />}
       </div>
       {stacks.length > 0 ? (
         <p>
@@ -336,6 +340,24 @@ function Line({
         </button>
       )}
     </>
+  );
+}
+
+interface WithoutLineProps {
+  /** That of the filter: whether the line is that of an allocation, or anywhere in its stack. */
+  readonly field: 'by:' | 'file:';
+  readonly frame: Frame;
+  readonly actions: PanelActions;
+}
+
+/** A button that replays the trace without a line; nothing where it can't be replayed. */
+function WithoutLine({ field, frame, actions: { leaveOut } }: WithoutLineProps): VNode | null {
+  if (!leaveOut) return null;
+  const term = `${field}${exactly(`${frame.file}:${frame.line}`)}`;
+  return (
+    <button type="button" class="button secondary" onClick={() => leaveOut(term, placeOf(frame))}>
+      {t('What If Without This Line')}
+    </button>
   );
 }
 

@@ -80,7 +80,8 @@ function itemsOf(
     made.push(item(t('Filter to This Line'), '', narrow(term)));
     const others = allBut(term);
     if (others !== null) made.push(item(t('Hide This Line'), '', narrow(others)));
-    made.push(item(t('What If Without This Line'), '', () => session.leaveOut(term, title)));
+    const { leaveOut } = session;
+    if (leaveOut) made.push(item(t('What If Without This Line'), '', () => leaveOut(term, title)));
   }
   return [...made, ...copyItems(session.api, { name: title, place: label }, null), null];
 }

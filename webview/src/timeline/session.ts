@@ -42,7 +42,7 @@ import { Colours } from './scene/colours';
 import type { Highlight } from './scene/paint';
 import { Selection } from './selection';
 import { deviceExtent, peakAt } from './state';
-import { WhatIf } from './what-if';
+import { isReplayed, WhatIf } from './what-if';
 
 const NO_FRAME = t('The file has no Python frame for this allocation.');
 
@@ -286,8 +286,9 @@ export class TimelineSession extends Session<TimelineState> implements TimelineC
     this.selection.lightGroup(branch);
   }
 
-  leaveOut(term: string, name: string): void {
-    this.whatIf.add(term, name);
+  /** Replays the trace without what a filter finds; null where it can't be replayed. */
+  get leaveOut(): ((term: string, name: string) => void) | null {
+    return isReplayed(this.info) ? (term, name) => this.whatIf.add(term, name) : null;
   }
 
   moveTo(x0: number, x1: number, glide: boolean): void {

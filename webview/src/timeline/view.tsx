@@ -271,6 +271,7 @@ export class SnapshotView {
       locate: (what, file, line) => api.post({ type: 'locate', what, file, line }),
       select: (allocation) => session.select(allocation, null),
       narrow: (term) => session.setFilter(both(session.filter, term)),
+      leaveOut: session.leaveOut,
     });
   }
 

@@ -1,8 +1,9 @@
 // What is changed when a trace is replayed: chosen anywhere in its view, switched on and off in the pane.
 
 import { signal } from '@preact/signals';
-import type { Changes } from '../../../extension/shared/protocol.gen';
+import type { Changes, SnapshotInfo } from '../../../extension/shared/protocol.gen';
 import { t } from '../base/l10n';
+import { devicesOf } from '../shell/model';
 import type { ChoiceOption } from '../widgets/choice';
 
 export type ChangeKind = keyof Changes;
@@ -68,4 +69,11 @@ export class WhatIf {
     this.list.value = changes;
     this.changed();
   }
+}
+
+/** Whether it has the segments of its allocator, and the requests that filled them. */
+export function isReplayed(info: SnapshotInfo): boolean {
+  return devicesOf(info).some(
+    ({ events, reserved_at_end_bytes: reserved }) => events > 0 && (reserved ?? 0) > 0,
+  );
 }

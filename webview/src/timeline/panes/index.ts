@@ -8,6 +8,7 @@ import { liveSetTab, sizesTab } from '../../live-set/tabs';
 import { devicesOf } from '../../shell/model';
 import { always, later, type MakePane } from '../../shell/pane';
 import { sqlTab } from '../../sql/tab';
+import { isReplayed } from '../what-if';
 
 const whatIf = later<TimelineContext>('whatIf', t('What if'), false, isReplayed, async (context) =>
   (await import('./what-if')).whatIfPane(context),
@@ -39,11 +40,4 @@ function ranOut(info: SnapshotInfo): boolean {
 
 function hasEvents(info: SnapshotInfo): boolean {
   return devicesOf(info).some(({ events }) => events > 0);
-}
-
-/** Whether it has the segments of its allocator, and the requests that filled them. */
-function isReplayed(info: SnapshotInfo): boolean {
-  return devicesOf(info).some(
-    ({ events, reserved_at_end_bytes: reserved }) => events > 0 && (reserved ?? 0) > 0,
-  );
 }
