@@ -1370,6 +1370,7 @@ export interface GraphInfo {
   moments: number;
   has_modules: boolean;
   allocations: ProfileInfo | null;
+  outside: boolean;
   written_ms: number | null;
 }
 

@@ -94,7 +94,7 @@ CALLED = {"python_heap": "{}.{}"}
 
 
 def test_every_format_and_command_is_tried() -> None:
-    assert set(PLANTED) == set(FORMATS)
+    assert {form.partition(",")[0] for form in PLANTED} == set(FORMATS)
     known = commands()
     tried = {command.split()[0] for command in COMMANDS}
     assert tried | set(ELSEWHERE) == set(known)
@@ -143,7 +143,8 @@ def test_every_command_prints_names_as_text(places: dict[str, Place], folder: Pa
                     json.loads(text)
     assert not faults, "\n".join(faults)
     unanswered = {command for command in COMMANDS if not answered[command]}
-    assert unanswered == REFUSED, "a command that no format answers proves nothing"
+    # by chance a name may be an id or a column
+    assert unanswered <= REFUSED, "a command that no format answers proves nothing"
 
 
 @pytest.mark.slow

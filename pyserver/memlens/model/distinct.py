@@ -5,12 +5,13 @@ rows as bytes.
 """
 
 import os
-from typing import Any, TypeVar
+from collections.abc import Sequence
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from memlens.arrays import U32
+from memlens.arrays import I64, U32
 from memlens.kernels.graph.alike import first_alike
 
 Number = TypeVar("Number", bound=np.integer[Any])
@@ -38,3 +39,20 @@ def first_equal(rows: npt.NDArray[Any]) -> U32:
     data = np.ascontiguousarray(rows).view(np.uint8).ravel()
     first_alike(data, begin, begin + np.uint64(size), int.from_bytes(os.urandom(8), "little"), first)
     return first
+
+
+class Grouped(NamedTuple):
+    """Rows that are equal: the first of each kind, and the kind of each row."""
+
+    first: I64
+    of_rows: I64
+
+
+def grouped(columns: Sequence[npt.NDArray[np.integer[Any]]]) -> Grouped:
+    """Group rows that have the same in each of their columns, of which there is one at least; none are negative."""
+    keys: I64 = columns[0].astype(np.int64)
+    for column in columns[1:]:
+        _, keys = np.unique(keys, return_inverse=True)
+        keys = keys * (int(column.max(initial=0)) + 1) + column.astype(np.int64)
+    _, first, of_rows = np.unique(keys, return_index=True, return_inverse=True)
+    return Grouped(first, of_rows)

@@ -43,7 +43,7 @@ from msgspec import Struct, field
 from memlens.arrays import F32, U8, U32, U64
 from memlens.model.frames import Frames
 from memlens.model.info import FileWarning
-from memlens.model.profile import StackTree
+from memlens.model.profile import Profile, StackTree
 from memlens.model.texts import Texts
 
 Column = npt.NDArray[Any]
@@ -301,6 +301,9 @@ class Graph(Struct):
     """Rows of IMAGE_DTYPE."""
     unread: Column = field(default_factory=lambda: np.empty(0, UNREAD_DTYPE))
     """Rows of UNREAD_DTYPE, where the file says what functions read."""
+    outside: Profile | None = None
+    """Samples of memory outside of the heap, of a file that has them besides and no stacks of objects. Its frames are
+    ``frames``."""
     facts: Facts = field(default_factory=Facts)
     settings: dict[str, Any] = field(default_factory=dict)
     warnings: list[FileWarning] = field(default_factory=list)
@@ -308,6 +311,10 @@ class Graph(Struct):
     def __post_init__(self) -> None:
         """Raises ValueError if the columns are inconsistent: a bug in the reader, not damage to the file."""
         wrong = _inconsistent(self)
+        if self.outside is not None and (
+            self.objects.stack is not None or self.outside.frames is not self.frames
+        ):
+            wrong.append("outside")
         if wrong:
             raise ValueError(f"the graph's columns are inconsistent: {', '.join(wrong)}")
 

@@ -199,6 +199,8 @@ class GraphInfo(CommonInfo, frozen=True, tag_field="model", tag="graph"):
     """Whether types have modules: the assembly, package or class loader that they are of."""
     allocations: ProfileInfo | None
     """The objects by the stack that allocated them, as a profile; None if these stacks aren't known."""
+    outside: bool = False
+    """Whether ``allocations`` has samples of memory outside of the heap in place of the objects."""
     written_ms: int | None = None
     """When the dump was taken, in milliseconds since 1970; None if the file doesn't say."""
 

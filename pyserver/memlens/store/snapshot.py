@@ -448,9 +448,10 @@ def counts_of(manifest: Manifest) -> dict[Count, int]:
         case ProfileInfo(samples=samples, bins=bins):
             return {**counts, "samples": samples, "edges": bins + 1, "change offsets": bins + 2}
         case GraphInfo():
-            samples = manifest.info.allocations.samples if manifest.info.allocations else 0
+            allocations = manifest.info.allocations
+            samples, bins = (allocations.samples, allocations.bins) if allocations else (0, 0)
             return {
-                **counts, "samples": samples, "edges": 1, "change offsets": 2,
+                **counts, "samples": samples, "edges": bins + 1, "change offsets": bins + 2,
                 "objects": manifest.info.objects, "object ends": manifest.info.objects + 1,
                 "holders": manifest.info.objects + 2,
                 "references": manifest.info.references,

@@ -8,8 +8,8 @@ import type { KeptFlame } from './settings';
 export interface StackObjects {
   /** The filter's term for those that a function allocated. */
   readonly term: string;
-  /** Shows those of a box. */
-  show(box: FlameNodeAnswer): void;
+  /** Shows those of a box; null where the stacks are of memory that no object has. */
+  readonly show: ((box: FlameNodeAnswer) => void) | null;
 }
 
 export interface FlameContext extends Pick<

@@ -221,7 +221,7 @@ function Actions({ answer, drawn, ways }: Props): VNode {
   const real = node.node !== 0 && name.kind !== 'none';
   const collapses = real && name.package !== '' && !name.is_package;
   const actions: readonly (readonly [boolean, string, string, () => void])[] = [
-    [ways.objects !== undefined, t('Show Objects'), 'O', () => events.objects()],
+    [Boolean(ways.objects?.show), t('Show Objects'), 'O', () => events.objects()],
     [drawn, t('Zoom'), 'Enter', () => events.zoom(node)],
     [real && !ways.alone, t('Sandwich'), 'W', () => events.sandwich(name)],
     [real, t('Focus'), 'F', () => events.focus(name)],

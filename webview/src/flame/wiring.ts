@@ -51,7 +51,7 @@ export function detailsEvents(of: FlameParts): FlameDetailsEvents {
 
 /** Shows the objects of the selected box; false where none is known. */
 function showObjects({ context: { objects }, selection: { answer } }: FlameParts): boolean {
-  if (!objects || !answer) return false;
+  if (!objects?.show || !answer) return false;
   objects.show(answer);
   return true;
 }
@@ -105,7 +105,7 @@ export function commandEvents(of: FlameParts): FlameCommandEvents {
       if (!filter.includes(term)) of.context.setFilter(`${filter} ${term}`.trim());
     },
     sandwich: of.source.compared ? null : sandwich,
-    objects: of.context.objects ? () => showObjects(of) : null,
+    objects: of.context.objects?.show ? () => showObjects(of) : null,
     search: () => of.toolbar.focusSearch(),
     goToMatch: (by) => of.goToMatch(by),
     post: (message) => api.post(message),

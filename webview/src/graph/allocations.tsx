@@ -1,4 +1,4 @@
-// The stacks that allocated the objects of a heap dump, as a flame graph beside the dominators.
+// The stacks that allocated the objects of a heap dump, or memory outside of it, as a flame graph beside the dominators.
 
 import { effect, signal } from '@preact/signals';
 import type { VNode } from 'preact';
@@ -35,13 +35,17 @@ export class Allocations {
 
   get tab(): PaneTab {
     return {
-      ...{ id: 'flame', title: t('Allocation stacks'), usesSet: false },
+      ...{
+        id: 'flame',
+        title: this.session.info.outside ? t('Native memory') : t('Allocation stacks'),
+        usesSet: false,
+      },
       make: () => {
         const pane = flamePane(this.context(), this.Values);
         pane.without('value', 'order');
-        const { id, title, usesSet, View, Bar } = pane;
+        const { id, usesSet, View, Bar } = pane;
         return {
-          ...{ id, title, usesSet, View, Bar },
+          ...{ id, title: this.tab.title, usesSet, View, Bar },
           update: (changes) => {
             if (changes.has('filter')) this.sumRest();
             pane.update(changes);
@@ -59,6 +63,7 @@ export class Allocations {
   /** Says what has no stack, of what the filter leaves. */
   private sumRest(): void {
     const { session } = this;
+    if (session.info.outside) return;
     const filter = `${session.filter} ${WITHOUT_STACK}`.trim();
     this.summing.ask(
       session.api.request('memlens/heapTypes', {
@@ -99,7 +104,10 @@ export class Allocations {
   private context(): SetFlameContext {
     const { session, info, kept } = this;
     const { api, attribution } = session;
-    const objects: StackObjects = { term: FUNCTIONS, show: (box) => session.listTypes(termOf(box)) };
+    const objects: StackObjects = {
+      term: FUNCTIONS,
+      show: session.info.outside ? null : (box) => session.listTypes(termOf(box)),
+    };
     return {
       ...{ api, info, timeline: null, attribution, flame: kept, objects },
       get set(): AllocationSet {

@@ -101,7 +101,7 @@ export class GraphSession extends Session<HeapState> implements GraphContext {
     kind: 'live',
     from_moment: null,
     to_moment: null,
-    filter: `${this.filter} -${WITHOUT_STACK}`.trim(),
+    filter: this.info.outside ? this.filter : `${this.filter} -${WITHOUT_STACK}`.trim(),
     value: this.value.value,
   }));
 

@@ -71,16 +71,20 @@ def _figures(info: SnapshotInfo) -> Iterator[str]:
         case TimelineInfo():
             yield from map(_device, info.devices)
         case ProfileInfo():
-            yield f"{counted(info.samples, 'sample')} of {counted(info.stacks, 'stack')}{_total_count(info)}"
-            for number, value in enumerate(info.values):
-                shown = " (shown first)" if number == info.default_value else ""
-                yield f"{value.name}: {value.title}, {format_value(value.total, value.unit)}{shown}"
+            yield from _samples(info)
             if info.written_ms is not None:
                 yield f"taken {format_date(info.written_ms)}"
         case GraphInfo():
             yield from _graph(info)
         case _:
             assert_never(info)
+
+
+def _samples(info: ProfileInfo, of: str = "") -> Iterator[str]:
+    yield f"{counted(info.samples, 'sample')}{of} of {counted(info.stacks, 'stack')}{_total_count(info)}"
+    for number, value in enumerate(info.values):
+        shown = " (shown first)" if number == info.default_value else ""
+        yield f"{value.name}: {value.title}, {format_value(value.total, value.unit)}{shown}"
 
 
 def _graph(info: GraphInfo) -> Iterator[str]:
@@ -98,6 +102,8 @@ def _graph(info: GraphInfo) -> Iterator[str]:
         yield f"taken {format_date(info.written_ms)}"
     if info.native_bytes:
         yield f"owned outside of the heap: {format_bytes(info.native_bytes)} ({info.native_bytes:,} bytes)"
+    if info.outside and info.allocations is not None:
+        yield from _samples(info.allocations, " of memory outside of the heap")
     if info.count_multiplier != 1 or info.size_multiplier != 1:
         yield (
             f"sampled: an object of the file stands for {info.count_multiplier:.4g} of the program on average, "

@@ -4,7 +4,7 @@ import contextlib
 import logging
 import re
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -80,12 +80,17 @@ class Symbols:
         """Whether any binary was to be found."""
         self._unnamed = self._named = 0
 
-    def look_up(self, region_of: Iterable[tuple[int, Region | None]]) -> Found:
-        """Return the frames of each address in its region, the innermost first, as far as they are known."""
+    def look_up(
+        self, region_of: Iterable[tuple[int, Region | None]], named: Container[tuple[int, Region]] = ()
+    ) -> Found:
+        """Return the frames of each address in its region, the innermost first, as far as they are known.
+
+        Those of ``named`` have a name in the profile, so that it is their lines that are looked for.
+        """
         by_binary: dict[tuple[str, str], list[tuple[int, Region]]] = {}
         for address, region in region_of:
             if region is None or not region.path or _NO_FILE.match(region.path):
-                self._unnamed += 1
+                self._unnamed += region is None or (address, region) not in named
                 continue
             by_binary.setdefault((region.path.removesuffix(" (deleted)"), region.build_id), []).append(
                 (address, region)
@@ -94,7 +99,9 @@ class Symbols:
         self.has_searched = bool(by_binary) and not self._is_off
         if self._is_off and by_binary:
             self._unnamed += sum(
-                len(inside) for (path, _), inside in by_binary.items() if not is_allocator(path)
+                sum(each not in named for each in inside)
+                for (path, _), inside in by_binary.items()
+                if not is_allocator(path)
             )
             by_binary.clear()
             self._source.searched = Searched.of(self._source.tools, ())
@@ -102,22 +109,23 @@ class Symbols:
         for (path, build_id), inside in sorted(by_binary.items(), key=lambda row: -len(row[1]))[
             :_MOST_BINARIES
         ]:
-            named: Found = {}
+            here: Found = {}
             try:
                 if time.monotonic() > self._until + _MOST_FURTHER_SECONDS:
                     self._is_late = True
                 else:
-                    named = self._in_binary(path, build_id, inside)
+                    here = self._in_binary(path, build_id, inside)
             except MemoryError:
                 raise
             except Exception:
                 # the library raises what it happens to for a damaged file
                 logger.exception("the symbols of %s can't be read", path)
                 self._missing[path] = self._missing.get(path, 0) + len(inside)
-            found |= named
-            self._named += len(named)
+            found |= here
+            self._named += len(here)
             # the allocator's own frames are passed over
-            self._unnamed += 0 if is_allocator(path) else len(inside) - len(named)
+            if not is_allocator(path):
+                self._unnamed += sum(each not in here and each not in named for each in inside)
         if by_binary:
             self._source.searched = Searched.of(self._source.tools, self._rejected)
         return found

@@ -97,11 +97,14 @@ class Mapping:
         found = self._classes.get(class_name)
         if found is None:
             return class_name, method, line
-        for each in found.methods.get(method, ()):
-            if each.first <= line <= each.last or not each.last:
+        known = found.methods.get(method, ())
+        is_one = len({each.name for each in known}) == 1
+        for each in known:
+            # of a frame without a line it is clear where no other method was given that name
+            if each.first <= line <= each.last or not each.last or (is_one and not line):
                 owner, _, name = each.name.rpartition(".")
                 moved = line
-                if each.last and each.start:
+                if line and each.last and each.start:
                     moved = min(each.start + line - each.first, max(each.end, each.start))
                 return owner or found.name, name, moved
         return found.name, method, line

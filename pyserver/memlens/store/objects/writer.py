@@ -324,10 +324,13 @@ def _write_threads(columns: ColumnFiles, graph: Graph) -> None:
 def _write_allocations(
     columns: ColumnFiles, graph: Graph, source: SourceFile, strings: StringWriter
 ) -> ProfileInfo | None:
-    """Write frames and stacks, and the sums of objects by stack as a profile's samples.
+    """Write frames and stacks, and as a profile's samples the sums of objects by stack, or what the file has of memory
+    outside of the heap.
 
     Returns the profile's summary, None if it isn't known where any object was allocated.
     """
+    if graph.outside is not None:
+        return write_samples(columns, graph.outside, source, strings)[0]
     stack, allocated = graph.objects.stack, graph.allocated
     known = stack is not None and (bool(stack.any()) or (allocated is not None and bool(allocated.any())))
     used: U32 = np.empty(0, np.uint32)
@@ -373,6 +376,6 @@ def _info(
         native_bytes=int(derived.owned["native"].sum()),
         moments=len(graph.samples), has_modules=graph.types.module is not None,
         image_types=distinct(graph.objects.type[graph.images["object"]]).tolist(),
-        allocations=allocations,
+        allocations=allocations, outside=graph.outside is not None,
         written_ms=plausible_time(graph.settings.get("written_ms")),
     )  # fmt: skip

@@ -33,7 +33,7 @@ from memlens.views.findings.graph.case import (
 )  # fmt: skip
 from memlens.views.findings.graph.holders import large_object
 from memlens.views.findings.graph.joined import HOLDING
-from memlens.views.findings.graph.outside import outside_of_heap
+from memlens.views.findings.graph.outside import outside_of_heap, sampled_outside
 from memlens.views.findings.graph.threads import OUT_OF_MEMORY
 from memlens.views.findings.groups import PROBABLY_YOURS, TopGroup, TopGroups, top_groups
 from memlens.views.findings.profile.case import ProfileCase
@@ -190,12 +190,13 @@ def _of_graph(case: GraphCase) -> tuple[str, Sentences]:
     most = _largest_types(case) if holding is None else holding.first.sentence
     lost = _unreachable(case, apart) if apart > info.reachable_bytes else None
     also = None if other is None else other.first.sentence
-    outside = outside_of_heap(case)
+    outside, sampled = outside_of_heap(case), sampled_outside(case)
     if failed is not None:
-        return "heap", [failed.first.sentence, first, outside, also if holding is None and also else most]
+        more = also if holding is None and also else most
+        return "heap", [failed.first.sentence, first, outside, more, sampled]
     if other is not None and holding is not None and other.weight >= MUCH_MORE * holding.weight:
-        return "heap", [first, outside, lost, also, most]
-    return "heap", [first, outside, lost, most, also]
+        return "heap", [first, outside, lost, also, most, sampled]
+    return "heap", [first, outside, lost, most, also, sampled]
 
 
 def _unreachable(case: GraphCase, apart: int) -> Text | None:

@@ -9,7 +9,7 @@ Sources: ``metadata.xml`` (the events), ``leakprofiler/`` (old objects) of OpenJ
 async-profiler.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -19,6 +19,7 @@ from memlens.arrays import I64, U32, Mask
 from memlens.formats.containers import Source
 from memlens.formats.errors import DamagedSnapshotError, NotASnapshotError
 from memlens.formats.warnings import counted_warnings
+from memlens.model.distinct import grouped
 from memlens.model.info import FileWarning, ValueType
 from memlens.model.profile import LABEL_DTYPE, Column, Profile, sums_fit
 from memlens.packs.jvm.flight.chunks import MAGIC, Chunk, chunks
@@ -91,9 +92,9 @@ class _Rows:
         """Take the samples of a chunk."""
         if not len(sizes):
             return
-        grouped = _grouped(times // _RESOLUTION_NS - times.min() // _RESOLUTION_NS, columns.values())
-        part: dict[str, I64 | U32] = {name: column[grouped.first] for name, column in columns.items()}
-        self._parts.append({**part, "size": _sums(sizes, grouped.of_rows), "time": times[grouped.first]})
+        kinds = grouped((times // _RESOLUTION_NS - times.min() // _RESOLUTION_NS, *columns.values()))
+        part: dict[str, I64 | U32] = {name: column[kinds.first] for name, column in columns.items()}
+        self._parts.append({**part, "size": _sums(sizes, kinds.of_rows), "time": times[kinds.first]})
 
     def column(self, name: str) -> I64:
         """A column of all chunks."""
@@ -283,25 +284,9 @@ def _alive(batch: Batch, survived: Mask) -> list[_Value]:
 
 def _distinct(stacks: I64, labels: dict[str, I64], amounts: I64) -> _Samples:
     """Sum what has the same stack and the same labels."""
-    grouped = _grouped(stacks, labels.values())
-    chosen = {name: texts[grouped.first] for name, texts in labels.items()}
-    return _Samples(stacks[grouped.first], chosen, _sums(amounts, grouped.of_rows), grouped.of_rows)
-
-
-class _Grouped(NamedTuple):
-    """Rows that are equal: the first of each kind, and the kind of each row."""
-
-    first: I64
-    of_rows: I64
-
-
-def _grouped(keys: I64, columns: Iterable[I64 | U32]) -> _Grouped:
-    """Group rows that have the same key and the same in each column; none of these are negative."""
-    for column in columns:
-        _, keys = np.unique(keys, return_inverse=True)
-        keys = keys * (int(column.max(initial=0)) + 1) + column
-    _, first, of_rows = np.unique(keys, return_index=True, return_inverse=True)
-    return _Grouped(first, of_rows)
+    kinds = grouped((stacks, *labels.values()))
+    chosen = {name: texts[kinds.first] for name, texts in labels.items()}
+    return _Samples(stacks[kinds.first], chosen, _sums(amounts, kinds.of_rows), kinds.of_rows)
 
 
 def _sums(amounts: I64, of_rows: I64) -> I64:

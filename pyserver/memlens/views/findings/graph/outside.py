@@ -1,12 +1,13 @@
-"""Memory that objects own outside of the heap, such as direct buffers and the pixels of images."""
+"""Memory outside of the heap: what objects own, such as direct buffers and the pixels of images, and samples of it."""
 
 import numpy as np
 
 from memlens.texts import Text, phrase
-from memlens.units import format_bytes
+from memlens.units import format_bytes, format_value
 from memlens.views.findings.answers import ObjectsLink
 from memlens.views.findings.graph.case import GraphCase, chosen, of_types
 from memlens.views.findings.graph.several import holder_of_all
+from memlens.views.findings.profile.case import ProfileCase
 from memlens.views.findings.writing import linked, percent
 from memlens.views.heap.objects.native_memory import own_native
 
@@ -35,4 +36,21 @@ def outside_of_heap(case: GraphCase) -> Text | None:
             f"{len(members):,} {case.type_name(kind)}", objects=chosen(of_types([case.type_names()[kind]]))
         ) if len(members) > 1 else linked(case.type_name(kind), objects=ObjectsLink("object", int(members[0]))),
         held=phrase(", held by {holder}", holder=held) if held is not None else "",
+    )  # fmt: skip
+
+
+def sampled_outside(case: GraphCase) -> Text | None:
+    """What samples of memory outside of the heap add up to, and the line that has the most; None without samples."""
+    if not case.info.outside or case.info.allocations is None:
+        return None
+    profile = ProfileCase(case.snapshot, case.info.allocations)
+    number, main = profile.info.default_value, profile.main
+    found = profile.by_line(number, "value")
+    if main.total <= 0 or not found.groups:
+        return None
+    most = found.groups[0]
+    return phrase(
+        "{value} outside of the heap: {whole}, {share} of it by {line}.",
+        value=main.title, whole=linked(format_value(main.total, main.unit), figure=profile.whole(number, "value")),
+        share=percent(most.amount, main.total), line=linked(most.title, line=most.line),
     )  # fmt: skip

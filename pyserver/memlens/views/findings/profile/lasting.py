@@ -64,12 +64,15 @@ def growth(case: ProfileCase) -> Iterator[Ranked]:
     """Lines of the user's code of which more is live at each of 20, 40, 60 and 80% of the run than before, 1 MiB and a
     tenth of the peak more at the last than at the first.
 
-    Of profiles that say what was allocated and freed, in eight bins or more; not where most may be pools of Python's
+    Of profiles that say what was allocated and freed, in eight bins or more, and are shown by what was live at the peak
+    or when they were taken; not where most may be pools of Python's
     allocator. What a program builds up and keeps on
     purpose grows as well, so it isn't called a leak.
     """
     info, times = case.info, case.snapshot.times
-    if times is None or info.bins < LEAST_BINS or not info.has_flow or case.main.meaning != "peak":
+    if times is None or info.bins < LEAST_BINS or not (info.has_flow and info.has_frees):
+        return
+    if case.main.meaning not in ("peak", "live"):
         return
     edges = [round(part * info.bins) for part in (0.2, 0.4, 0.6, 0.8)]
     live = [_live(case, edge) for edge in edges]
@@ -95,7 +98,10 @@ def growth(case: ProfileCase) -> Iterator[Ranked]:
         )
         evidence = Evidence("liveSet", of, "line")
         sentence = phrase(
-            "{line} grows throughout the run: {first} after 20% of it, {last} after 80%; at the peak it has {size}.",
+            "{line} grows throughout the run: {first} after 20% of it, {last} after 80%; at the peak it has {size}."
+            if case.main.meaning == "peak"
+            else "{line} grows throughout the run: {first} after 20% of it, {last} after 80%; when the profile was "
+            "taken it has {size}.",
             line=group.with_function(), first=format_bytes(at[0]), last=format_bytes(at[-1]),
             size=amount(most.figure, evidence),
         )  # fmt: skip

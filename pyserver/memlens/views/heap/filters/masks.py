@@ -10,6 +10,7 @@ from memlens.errors import BadRequestError
 from memlens.kernels.graph import filtering as kernel
 from memlens.model.timeline import NEVER
 from memlens.store.kept import kept
+from memlens.store.models import has_stacks
 from memlens.store.objects.columns import FieldColumns, ReferenceColumns
 from memlens.store.objects.moments import allocated_us
 from memlens.store.snapshot import Snapshot
@@ -290,8 +291,8 @@ def numbers_in(term: Term) -> list[int]:
 
 
 def check_stacks(snapshot: Snapshot, term: Term) -> None:
-    """Raise :class:`BadRequestError` if the dump doesn't say which stacks allocated its objects."""
-    if snapshot.objects.stack is None:
+    """Raise :class:`BadRequestError` if the dump doesn't say which stacks allocated anything."""
+    if not has_stacks(snapshot.info):
         raise BadRequestError(
             phrase("'{term}': the heap dump doesn't say which stacks allocated its objects", term=str(term))
         )

@@ -26,6 +26,11 @@ def narrowed(snapshot: Snapshot, of: AllocationSet) -> SampleColumns:
     about = next((term for term in terms if not is_of_stacks(term)), None)
     if about is None:
         return columns._replace(present=columns.present & _of_stacks(snapshot, terms))
+    if snapshot.objects.stack is None:
+        raise BadRequestError(
+            phrase("'{term}': of memory outside of the heap only the stack is known", term=str(about)),
+            advice=phrase("Use allocated-by: and stack:."),
+        )
     value = value_of(snapshot, of)
     if value.name not in _OF_OBJECTS:
         raise BadRequestError(
