@@ -21,6 +21,7 @@ from tests.python.heap_files import small_heap
 from tests.python.test_other_formats import saved
 
 from memlens.packs import registry
+from memlens.packs.android.tests import native_heap_files
 from memlens.packs.dotnet.tests import gcdump_files
 from memlens.packs.go.tests.test_pprof import build
 from memlens.packs.native.tests.test_java_heap import HEAP
@@ -94,6 +95,7 @@ def seeds() -> dict[str, bytes]:
     files["native.hprof"], files["images.hprof"] = native_files.small(), image_files.small()
     files["small.gcdump"] = gcdump_files.small()
     files["small.pftrace"] = perfetto_files.small()
+    files["both.pftrace"] = native_heap_files.both()
     files["small.ruby.json"] = ruby_files.small()
     files["small.pyheap"] = pyheap_files.small()
     files["small.heap"] = test_python_heap.small()

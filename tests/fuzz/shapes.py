@@ -16,6 +16,7 @@ from tests.python import perfetto_files
 from tests.python.heap_files import HeapFile
 from tests.python.hprof_files import BYTE, INT, OBJECT, Dump
 
+from memlens.packs.android.tests import native_heap_files
 from memlens.packs.dotnet.tests import gcdump_files
 from memlens.packs.go.tests.pprof_files import Builder, encode
 from memlens.packs.jvm.tests.flight_files import Recording
@@ -715,7 +716,57 @@ def jfr_deep_stack(size: int) -> bytes:
     return recording.build()
 
 
+def heapprofd_shared_stack(size: int) -> bytes:
+    """``size`` processes, each with a sample of one stack of 4,000 functions with names of 2,000 letters."""
+    words = native_heap_files.Interning()
+    stack = words.stack(tuple(native_heap_files.Code(f"f{each}" + "a" * 2_000) for each in range(4_000)))
+    heaps = [
+        native_heap_files.heap(each, [(stack, {"allocated": 512, "allocations": 1})]) for each in range(size)
+    ]
+    return native_heap_files.trace(native_heap_files.dump(heaps, words, in_a_row=False))
+
+
+def heapprofd_inlined(size: int) -> bytes:
+    """One stack that names a place ``size`` times, where as many lines are inlined."""
+    words, code = native_heap_files.Interning(), native_heap_files.Code()
+    heap = native_heap_files.heap(1, [(words.stack((code,) * size), {"allocated": 512})])
+    line = {"function": ["f"], "file": ["/a/b.cc"], "line": 3}
+    symbols = {"path": [code.path], "build_id": code.build_id, "addresses": [
+        {"address": code.rel_pc, "lines": [line] * size}
+    ]}  # fmt: skip
+    packets = native_heap_files.dump([heap], words, in_a_row=False)
+    return native_heap_files.trace([*packets, {"symbols": [symbols]}])
+
+
+def heapprofd_dumps(size: int) -> bytes:
+    """``size`` dumps, each of another moment and of a sequence that interns all anew."""
+    packets = []
+    for each in range(size):
+        words = native_heap_files.Interning()
+        row = (words.stack((native_heap_files.Code("f"),)), {"allocated": 512 * (each + 1), "allocations": 1})
+        packets.append(native_heap_files.beginning(each))
+        packets += native_heap_files.dump(
+            [native_heap_files.heap(1, [row], at=1 + each)], words, sequence=each
+        )
+    return native_heap_files.trace(packets)
+
+
+def heapprofd_mappings(size: int) -> bytes:
+    """``size`` mappings of libraries whose paths share 200 folders with names of 2,000 letters."""
+    words = native_heap_files.Interning()
+    folders = "/".join("p" * 2_000 + str(each) for each in range(200))
+    stack = words.stack(tuple(
+        native_heap_files.Code("", f"/{folders}/{each}.so", rel_pc=each) for each in range(size)
+    ))  # fmt: skip
+    heap = native_heap_files.heap(1, [(stack, {"allocated": 512})])
+    return native_heap_files.trace(native_heap_files.dump([heap], words, in_a_row=False))
+
+
 SHAPES: dict[str, Shape] = {
+    "heapprofd-shared-stack": Shape("pftrace", heapprofd_shared_stack, 20_000),
+    "heapprofd-inlined": Shape("pftrace", heapprofd_inlined, 4_000),
+    "heapprofd-dumps": Shape("pftrace", heapprofd_dumps, 20_000),
+    "heapprofd-mappings": Shape("pftrace", heapprofd_mappings, 2_000),
     "jfr-shared-chain": Shape("jfr", jfr_shared_chain, 10_000),
     "jfr-deep-stack": Shape("jfr", jfr_deep_stack, 20_000),
     "pprof-inlined": Shape("pb", pprof_inlined, 250),

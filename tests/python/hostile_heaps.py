@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import Any
 
-from tests.python import hostile_profiles, perfetto_files, pyheap_files
+from tests.python import hostile_profiles, pyheap_files
 from tests.python.conftest import ROOT
 from tests.python.heap_files import HeapFile
 from tests.python.hostile_names import Planted, fit
@@ -119,45 +119,6 @@ def gcdump(names: Sequence[str]) -> Planted:
     return Planted(gcdump_files.gcdump(types, nodes, tool="".join(names)[:1000]), names)
 
 
-def perfetto(names: Sequence[str]) -> Planted:
-    """Processes, packages, classes, fields, files, the names behind obfuscated ones, and a heap that was full."""
-    names = fit(names)
-    types, objects, fields, files, mappings = [], [], [], [], []
-    for number, name in enumerate(names, 1):
-        types.append(
-            {"id": number, "name": [name], "size": 8, "fields": [number], "kind": 1, "location": number}
-        )
-        objects.append({"id": 8 * number, "type": number, "size": 8 + number, "targets": [8 * number]})
-        fields.append({"iid": number, "text": [f"{name} {name}.{name}"]})
-        files.append({"iid": number, "text": [f"/data/app/{name}/base.apk"]})
-        types.append(
-            {"id": len(names) + number, "name": [f"s{number}"], "size": 8, "fields": [number], "kind": 1}
-        )
-        objects.append(
-            {"id": 8 * (len(names) + number), "type": len(names) + number, "size": 8, "targets": [8 * number]}
-        )
-        known = {
-            "short": [f"s{number}"],
-            "name": [f"app.{name}"],
-            "members": [{"short": [name], "name": [name]}],
-        }
-        mappings.append({"mapping": [{"package": [name], "classes": [known]}]})
-    roots = [{"objects": [each["id"] for each in objects], "kind": 1}]
-    every = "".join(names)
-    frames = [{"method": [name], "file": [name], "line": 3} for name in names]
-    failure = {"pid": 7, "process": [every], "package": [every], "allocation": 512, "free": 5, "until_limit": 5,
-               "stack": [{"frames": frames}], "message": [every]}  # fmt: skip
-    return Planted(perfetto_files.trace([
-        # a first packet that fits into what is looked at to recognise the format
-        perfetto_files.processes(init=1),
-        {"process_tree": [{"processes": [{"pid": 7, "ppid": 1, "cmdline": [every]}]}]}, *mappings,
-        perfetto_files.graph_packet(
-            objects=objects, types=types, field_names=fields, location_names=files, roots=roots
-        ),
-        {"timestamp": 11, "failure": [failure]},
-    ]), names)  # fmt: skip
-
-
 def python_heap(names: Sequence[str]) -> Planted:
     """Types, modules, attributes, keys, texts, roots, threads, functions, files, settings."""
     names = fit(names)
@@ -216,13 +177,14 @@ PLANTED: dict[str, Callable[[Sequence[str]], Planted]] = {
             "heap_text", "java_heap",
         )
     },
-    "v8-sampling": hostile_profiles.v8_sampling, "v8": v8_heap, "ruby": ruby, "perfetto": perfetto,
+    "v8-sampling": hostile_profiles.v8_sampling, "v8": v8_heap, "ruby": ruby,
     "hprof": hprof, "gcdump": gcdump,
     "python_heap": python_heap, "pyheap": pyheap,
 }  # fmt: skip
 """A function for each format, by the name of its reader, which writes one file with all of the names it is given.
 
-Those of a pack may lie in its own folder, in ``PLANTED`` of ``tests/hostile.py``.
+Those of a pack may lie in its own folder, in ``PLANTED`` of ``tests/hostile.py``; another file of a format has what it
+is after a comma.
 """
 for _path in sorted((ROOT / "pyserver/memlens/packs").glob("*/tests/hostile.py")):
     PLANTED |= import_module(f"memlens.packs.{_path.parts[-3]}.tests.hostile").PLANTED

@@ -24,6 +24,7 @@ from tests.python.replays import (
     dhat,
     flight,
     heap_text,
+    heapprofd,
     heaptrack,
     massif,
     memray,
@@ -34,6 +35,7 @@ from tests.python.replays import (
 )
 from tests.python.replays.stacks import Frame, Line, Profile, Stack, Sums
 
+from memlens.packs.android.tests.native_heap_files import path_of
 from memlens.packs.python.tests.test_memray import needs_memray, python_for
 from memlens.store.files.cache import Cache
 from memlens.store.snapshot import Snapshot
@@ -317,6 +319,10 @@ READ: dict[str, tuple[Callable[[Path], Profile], list[Path]]] = {
     "massif": (massif.read, [*real_profiles("massif/*"), FIXTURES / "massif.out.ledger"]),
     "dhat": (dhat.read, [*real_profiles("dhat/*", "public/firefox/*"), FIXTURES / "ledger.dhat.json"]),
     "tracemalloc": (tracemalloc.read, [*real_profiles("tracemalloc/*"), FIXTURES / "tracemalloc.pickle"]),
+    "native memory of Android": (
+        heapprofd.read,
+        [path_of(name) for name in ("example", "steady", "maximum")],
+    ),
     "flight recorder": (flight.read, [FIXTURES / "sessions.jfr.zst"]),
     "v8 sampling": (v8_sampling.read, [FIXTURES / "words.heapprofile"]),
     "heap text": (heap_text.read, [*real_profiles(*HEAP_TEXT), FIXTURES / "go-heap.debug1.txt", *HEAP_TEXTS]),

@@ -41,6 +41,7 @@ before(async () => {
   cpSync(`${PACKS}/dotnet/tests/sessions.gcdump`, at('sessions.gcdump'));
   cpSync(`${PACKS}/dotnet/tests/Sessions.cs`, at('src/Sessions.cs'));
   cpSync(`${PACKS}/ruby/tests/sessions.ruby.json.zst`, at('sessions.ruby.json.zst'));
+  cpSync(`${PACKS}/android/tests/both.pftrace`, at('both.pftrace'));
   cpSync(`${PACKS}/ruby/tests/src/sessions.rb`, at('src/sessions.rb'));
   execFileSync(process.execPath, ['leak.js', FILE], { cwd: folder });
   await python(at('src/sessions.py'), at(PYTHON));
@@ -262,4 +263,25 @@ test('the thread that ran out of memory: the headline leads to its frames, a fra
   page.posted.length = 0;
   for (const key of ['Home', 'ArrowDown', 'Enter']) await page.press('[id=pane-threads] .grid', key);
   assert.equal(page.last('openSource')?.line, wanted);
+});
+
+describe('a heap graph of Android with samples of native memory', () => {
+  before(async () => {
+    page = await Page.open(server, at('both.pftrace'));
+  });
+  const stacks = () => window.memlensStacks?.boxes() ?? [];
+
+  test('native memory is a pane of its own, whose filter and boxes are about stacks alone', async () => {
+    assert.match(page.text('.headline'), /outside of the heap: 5\.07 MiB, 99% of it by cache\.h:12/);
+    await page.pane('Native memory');
+    const leak = stacks().find(({ name }) => name === 'notes::Cache::decode(int)');
+    assert.ok(leak && leak.width > 0.98 * SIZE.width, JSON.stringify(leak));
+    await page.clickAt('[id=pane-flame] .flame-surface', leak);
+    assert.match(page.text('.flame-details'), /5 MiB/);
+    assert.equal(page.all('.flame-details button', 'Show Objects').length, 0);
+    await page.filter('-allocated-by:decode');
+    assert.equal(stacks().filter(({ name }) => name.includes('decode')).length, 0);
+    assert.ok(stacks().some(({ name }) => name === 'notes::parse(char const*)'));
+    await page.filter('');
+  });
 });

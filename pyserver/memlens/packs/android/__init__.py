@@ -1,4 +1,6 @@
-"""The world of Android: heap graphs in traces of Perfetto. Its HPROF is Java's, whose pack it builds on."""
+"""The world of Android: heap graphs and samples of native memory in traces of Perfetto. Its HPROF is Java's, whose pack
+it builds on.
+"""
 
 from msgspec.structs import replace
 
@@ -19,7 +21,7 @@ PACK = Pack(
     formats=(
         Format(
             name="perfetto",
-            title="heap graph of Android in a trace of Perfetto",
+            title="heap graph or native memory of Android in a trace of Perfetto",
             label="Perfetto",
             # a protocol buffer: a packet's own fields say which
             comes_first=True,
@@ -28,8 +30,8 @@ PACK = Pack(
             objects=replace(OBJECTS, terms=(*OBJECTS.terms, _HEAP)),
             not_redacted=(
                 phrase(
-                    "Heap graphs of Perfetto have no values, but the trace around them has whatever else was recorded: "
-                    "processes, command lines, logs"
+                    "Heap graphs and samples of Perfetto have no values, but the trace around them has whatever else "
+                    "was recorded: processes, command lines, logs"
                 ),
                 phrase("Share it only with whom you trust with these."),
             ),

@@ -9,7 +9,6 @@ The file has neither texts of strings nor numbers, and of threads only the one t
 A graph is in many packets of one sequence. A trace may have graphs of several processes, or of several times.
 """
 
-import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -21,11 +20,16 @@ from memlens.formats.containers import Source
 from memlens.formats.errors import DamagedSnapshotError, NotASnapshotError
 from memlens.formats.scanning import run_through
 from memlens.formats.warnings import counted_warnings
+from memlens.model.frames import Frames
 from memlens.model.graph import MOST_BYTES, Column, Facts, Graph, Threads, no_frames
 from memlens.model.info import FileWarning
-from memlens.packs.android.failure import Failure, failure_at, int32
+from memlens.model.profile import Profile
+from memlens.packs.android.deobfuscation import Deobfuscation
+from memlens.packs.android.failure import Failure, failure_at
 from memlens.packs.android.kernels import perfetto as kernel
+from memlens.packs.android.native_heap import reader as native_heap
 from memlens.packs.android.objects import KINDS, ROOT_KINDS, SPACES, Assembly
+from memlens.packs.android.packets import DAMAGED, Buffer, Message, messages_of, of_kind
 from memlens.packs.android.types import TYPE_KINDS, Names
 from memlens.packs.jvm.obfuscation import mapping_for
 from memlens.progress import Report
@@ -33,26 +37,8 @@ from memlens.texts import phrase
 
 KIND = "perfetto"
 
-Buffer = bytes | memoryview
-
-_DAMAGED = -1
-"""What a packet has whose compressed packets can't be read."""
-
 _MOST_EXPANSION = 200
 """How many times its size a trace may become without its compression."""
-
-
-class _Message(NamedTuple):
-    """A packet's field, as :data:`kernel.PACKET_FORMAT` has it, and the bytes that it is in."""
-
-    data: Buffer
-    start: int
-    end: int
-    sequence: int
-    pid: int
-    place: int
-    continued: bool
-    has: int
 
 
 class _Dump(NamedTuple):
@@ -61,7 +47,7 @@ class _Dump(NamedTuple):
     """
 
     pid: int
-    messages: list[_Message]
+    messages: list[Message]
     is_whole: bool
 
 
@@ -70,8 +56,10 @@ def sniff(head: bytes) -> bool:
     return kernel.sniff(head)
 
 
-def read(source: Source, _scratch: Path, report: Report) -> Graph:
-    """Read a heap graph; ``report`` gets ``("reading", fraction)``.
+def read(source: Source, _scratch: Path, report: Report) -> Graph | Profile:
+    """Read a heap graph, with the samples of native memory that the trace has besides, or these alone.
+
+    ``report`` gets ``("reading", fraction)``.
 
     Raises :class:`NotASnapshotError`, :class:`DamagedSnapshotError`, :class:`BadRequestError` or MemoryError.
     """
@@ -80,11 +68,16 @@ def read(source: Source, _scratch: Path, report: Report) -> Graph:
     if run_through(packets, source, lambda stage, done: report(stage, done / 2)) == kernel.NO_MEMORY:
         raise MemoryError
     with memoryview(source.data) as whole:
-        messages = list(_messages(whole, np.asarray(packets.take("packets")), _MOST_EXPANSION * len(whole)))
+        messages = list(messages_of(whole, np.asarray(packets.take("packets")), _MOST_EXPANSION * len(whole)))
         dumps = _dumps(messages)
         cut = source.truncated or packets.status != kernel.OK
-        cut = cut or any(each.has == _DAMAGED for each in messages)
-        dump, number = _chosen(dumps, source.dump, messages, cut=cut)
+        cut = cut or any(each.has == DAMAGED for each in messages)
+        processes, renames = _processes(messages), Deobfuscation(of_kind(messages, kernel.MAPPING))
+        sampled = any(each.has == kernel.PROFILE for each in messages)
+        if sampled and not dumps:
+            return native_heap.read(KIND, messages, source, processes, renames, cut=cut)
+        dump, number = _chosen(dumps, source.dump, cut=cut)
+        natives = _natives(messages, source, processes, renames, cut=cut) if sampled else None
         objects = kernel.Objects()
         damaged, part_ends = 0, []
         for done, message in enumerate(dump.messages):
@@ -95,8 +88,8 @@ def read(source: Source, _scratch: Path, report: Report) -> Graph:
             part_ends.append(objects.part_count)
             report("reading", 0.5 + 0.3 * done / len(dump.messages))
         parts = np.split(np.asarray(objects.take("parts")), part_ends)
-        names = Names(_parts(dump, parts), _mappings(messages))
-        process = _process(messages, dump.pid)
+        names = Names(_parts(dump, parts), renames)
+        process = processes.get(dump.pid, "")
         failure = _failure(messages, dump)
     names.rename(mapping_for(names.classes, source.path, source.tools.source_folders))
     assembly = Assembly(objects, names)
@@ -107,6 +100,12 @@ def read(source: Source, _scratch: Path, report: Report) -> Graph:
         raise DamagedSnapshotError(phrase("The objects' sizes add up to more than any memory has"))
     truncated = cut or not dump.is_whole or damaged > 0
     threads, frames = (Threads(), no_frames()) if failure is None else failure.threads(names.mapping)
+    if natives is not None:
+        # one list, in which the thread's come last
+        threads.frames = threads.frames + np.uint32(len(natives.frames.frames))
+        natives.frames = frames = Frames(
+            [*natives.frames.frames, *frames.frames], natives.frames.starts, natives.frames.sequence
+        )
     return Graph(
         KIND,
         assembly.objects(),
@@ -121,6 +120,7 @@ def read(source: Source, _scratch: Path, report: Report) -> Graph:
         natives=assembly.natives(),
         threads=threads,
         frames=frames,
+        outside=natives,
         facts=Facts(id_bytes=8, truncated=truncated),
         settings={
             "process": process, "process_id": dump.pid, "dump": number + 1, "dumps": len(dumps),
@@ -146,35 +146,12 @@ def read(source: Source, _scratch: Path, report: Report) -> Graph:
     )  # fmt: skip
 
 
-def _messages(data: Buffer, rows: Column, most: int) -> Iterator[_Message]:
-    """The packets of a trace that are of interest, those within compressed ones in their place."""
-    for start, end, sequence, pid, index, continued, has in rows.tolist():
-        if has != kernel.COMPRESSED:
-            yield _Message(data, start, end, sequence, int32(pid), index, bool(continued), has)
-            continue
-        try:
-            inflated = zlib.decompressobj().decompress(bytes(data[start:end]), max(most, 1))
-        except zlib.error:
-            yield _Message(data, start, end, sequence, 0, 0, continued=False, has=_DAMAGED)
-            continue
-        most -= len(inflated)
-        if most <= 0:
-            raise DamagedSnapshotError(
-                phrase("The trace's compressed packets become larger than any trace"), offset=start
-            )
-        inner = kernel.Packets(inflated)
-        if inner.run(len(inflated)) == kernel.NO_MEMORY:
-            raise MemoryError
-        found = np.asarray(inner.take("packets"))
-        yield from _messages(inflated, found[found["has"] != kernel.COMPRESSED], most)
-
-
-def _dumps(messages: list[_Message]) -> list[_Dump]:
+def _dumps(messages: list[Message]) -> list[_Dump]:
     """The heap graphs, in the order in which they end."""
     found: list[_Dump] = []
-    open_: dict[int, list[_Message]] = {}
+    open_: dict[int, list[Message]] = {}
 
-    def end(parts: list[_Message], *, is_last: bool) -> None:
+    def end(parts: list[Message], *, is_last: bool) -> None:
         whole = is_last and [each.place for each in parts] == list(range(len(parts)))
         found.append(_Dump(parts[0].pid, parts, whole))
 
@@ -194,20 +171,18 @@ def _dumps(messages: list[_Message]) -> list[_Dump]:
     return found
 
 
-def _chosen(
-    dumps: list[_Dump], dump: int | None, messages: list[_Message], *, cut: bool
-) -> tuple[_Dump, int]:
+def _chosen(dumps: list[_Dump], dump: int | None, *, cut: bool) -> tuple[_Dump, int]:
     if not dumps:
         if cut:
             raise DamagedSnapshotError(phrase("The trace is truncated before a heap graph"))
-        if any(each.has == kernel.PROFILE for each in messages):
-            raise NotASnapshotError(
-                phrase("The trace has no heap dump of Java, only a profile of native memory"),
-                advice=phrase("Convert it to pprof: traceconv profile FILE"),
-            )
         raise NotASnapshotError(
-            phrase("The trace has no heap dump: nothing was recorded by the data source android.java_hprof"),
-            advice=phrase("Record one with Perfetto's tools/java_heap_dump -n NAME-OF-THE-APP"),
+            phrase(
+                "The trace has neither a heap dump nor samples of native memory: nothing was recorded by the data "
+                "sources android.java_hprof and android.heapprofd"
+            ),
+            advice=phrase(
+                "Record with Perfetto's tools/java_heap_dump or tools/heap_profile, -n NAME-OF-THE-APP"
+            ),
         )
     number = several.chosen(dump, len(dumps))
     return dumps[number], number
@@ -220,26 +195,37 @@ def _parts(dump: _Dump, rows: list[Column]) -> Iterator[tuple[Buffer, int, int, 
             yield message.data, field, start, end
 
 
-def _mappings(messages: list[_Message]) -> Iterator[tuple[Buffer, int, int]]:
-    return ((each.data, each.start, each.end) for each in messages if each.has == kernel.MAPPING)
+def _natives(
+    messages: list[Message],
+    source: Source,
+    processes: dict[int, str],
+    renames: Deobfuscation,
+    *,
+    cut: bool,
+) -> Profile | None:
+    """The samples of native memory beside a heap graph, where there are any."""
+    try:
+        return native_heap.read(KIND, messages, source, processes, renames, cut=cut)
+    except NotASnapshotError:
+        return None
 
 
-def _process(messages: list[_Message], pid: int) -> str:
-    """The name of a process, empty if no packet says it."""
-    for each in messages:
-        if each.has != kernel.PROCESSES:
-            continue
-        for field, process in kernel.fields_of(each.data, each.start, each.end):
+def _processes(messages: list[Message]) -> dict[int, str]:
+    """The names of processes by their ids, the first of several."""
+    names: dict[int, str] = {}
+    for data, start, end in of_kind(messages, kernel.PROCESSES):
+        for field, process in kernel.fields_of(data, start, end):
             if field != 1 or not isinstance(process, bytes):
                 continue
             said = kernel.fields_of(process, 0, len(process))
-            if (1, pid) in said:
-                words = [value for number, value in said if number == 3 and isinstance(value, bytes)]
-                return words[0].decode("utf-8", "replace") if words else ""
-    return ""
+            pid = next((value for number, value in said if number == 1 and isinstance(value, int)), None)
+            words = [value for number, value in said if number == 3 and isinstance(value, bytes)]
+            if pid is not None:
+                names.setdefault(pid, words[0].decode("utf-8", "replace") if words else "")
+    return names
 
 
-def _failure(messages: list[_Message], dump: _Dump) -> Failure | None:
+def _failure(messages: list[Message], dump: _Dump) -> Failure | None:
     """For what a process ran out of memory: the last packet about that before its heap graph, or else the first."""
     begin, found = messages.index(dump.messages[0]), None
     for at, each in enumerate(messages):

@@ -6,6 +6,7 @@ from typing import NamedTuple
 from memlens.formats.interned import Interned
 from memlens.model.graph import is_array
 from memlens.model.info import FileWarning
+from memlens.packs.android.deobfuscation import Deobfuscation, Renames
 from memlens.packs.android.kernels import perfetto as kernel
 from memlens.packs.jvm.obfuscation import Mapping
 
@@ -53,7 +54,7 @@ class Names:
     def __init__(
         self,
         parts: Iterator[tuple[bytes | memoryview, int, int, int]],
-        mappings: Iterator[tuple[bytes | memoryview, int, int]],
+        deobfuscation: Deobfuscation,
     ) -> None:
         self.texts = Interned()
         self.types: dict[int, Type] = {}
@@ -77,7 +78,7 @@ class Names:
                 self.fields[number] = Field(own, owner)
             else:
                 self._locations[number] = name
-        self._apply([_mapping_at(data, start, end) for data, start, end in mappings])
+        self._apply(deobfuscation)
 
     def classes(self) -> set[str]:
         """The names of classes as the file has them, without the brackets of arrays."""
@@ -162,57 +163,25 @@ class Names:
         known = self.types.get(number)
         return Type(number, _UNKNOWN, "", 0, 0, 0, 0, 0, []) if known is None else known
 
-    def _apply(self, said: list["_Renames"]) -> None:
+    def _apply(self, said: Deobfuscation) -> None:
         """Rename what packets of the trace say, each of the classes of one app."""
         if not said:
             return
-        of_any = _Renames("", {}, {})
-        for each in said:
-            of_any = _Renames("", each.classes | of_any.classes, each.fields | of_any.fields)
-        by_package = {each.package: each for each in said}
-
-        def of(type_: Type) -> _Renames:
-            package = _package(self._locations.get(type_.location, ""))
-            return by_package.get(package, _Renames("", {}, {})) if package else of_any
-
-        renames = {number: of(each) for number, each in self.types.items()}
+        renames = {
+            number: said.of(self._locations.get(each.location, "")) for number, each in self.types.items()
+        }
         # a field says its class by name alone
-        owners: dict[str, _Renames] = {}
+        owners: dict[str, Renames] = {}
         for number, known in self.types.items():
             owners.setdefault(known.of or known.name, renames[number])
         self.fields = {
-            number: owners.get(each.owner, of_any).field(each) for number, each in self.fields.items()
+            number: Field(*owners.get(each.owner, said.of_any).field(each.owner, each.name))
+            for number, each in self.fields.items()
         }
         self.types = {
             number: each._replace(name=renames[number].name(each.name), of=renames[number].name(each.of))
             for number, each in self.types.items()
         }
-
-
-class _Renames(NamedTuple):
-    """What a packet says of names that were shortened in an app: of classes, and of fields by their classes."""
-
-    package: str
-    classes: dict[str, str]
-    fields: dict[tuple[str, str], str]
-
-    def name(self, name: str) -> str:
-        """A class's name as in the source, also an array's."""
-        own = name.rstrip("[]")
-        return self.classes.get(own, own) + name[len(own) :]
-
-    def field(self, field: Field) -> Field:
-        """A field as in the source."""
-        return Field(self.fields.get((field.owner, field.name), field.name), self.name(field.owner))
-
-
-def _package(location: str) -> str:
-    """The app that a file belongs to, where its path says that: /data/app/~~HASH/PACKAGE-HASH/base.apk."""
-    if not location.startswith("/data/app/"):
-        return ""
-    return next(
-        (part.partition("-")[0] for part in location.split("/")[3:-1] if not part.startswith("~~")), ""
-    )
 
 
 def _type_of(said: list[tuple[int, int | bytes]]) -> Type:
@@ -227,30 +196,3 @@ def _type_of(said: list[tuple[int, int | bytes]]) -> Type:
         own, of = CLASS, own[len(CLASS) + 1 : -1]
     number, location, size, superclass, kind, loader = (numbers.get(field, 0) for field in (1, 2, 4, 5, 7, 8))
     return Type(number, own, of, location, size, superclass, kind, loader, declared)
-
-
-def _mapping_at(data: bytes | memoryview, start: int, end: int) -> _Renames:
-    """Source: ``protos/perfetto/trace/profiling/deobfuscation.proto``."""
-    classes: dict[str, str] = {}
-    fields: dict[tuple[str, str], str] = {}
-    package = ""
-    for number, found in kernel.fields_of(data, start, end):
-        if number == 1 and isinstance(found, bytes):
-            package = found.decode("utf-8", "replace")
-        if number != 3 or not isinstance(found, bytes):
-            continue
-        said = kernel.fields_of(found, 0, len(found))
-        short, own = _pair(said)
-        if short and own:
-            classes[short] = own
-        for part, member in said:
-            if part == 3 and isinstance(member, bytes):
-                short_member, own_member = _pair(kernel.fields_of(member, 0, len(member)))
-                # a member of another class has that class's name before its own
-                fields[short, short_member] = own_member.rpartition(".")[2]
-    return _Renames(package, classes, fields)
-
-
-def _pair(said: list[tuple[int, int | bytes]]) -> tuple[str, str]:
-    texts = {number: value.decode("utf-8", "replace") for number, value in said if isinstance(value, bytes)}
-    return texts.get(1, ""), texts.get(2, "")

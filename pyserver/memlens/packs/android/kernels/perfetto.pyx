@@ -7,6 +7,7 @@ Unknown fields are skipped; repeated numbers may be packed or not. No number fro
 
 from cpython.bytes cimport PyBytes_FromStringAndSize
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
+from libc.string cimport memmove
 
 from memlens.kernels.base.owner cimport Owner
 from memlens.kernels.base.vectors cimport Vector, vector_push
@@ -18,21 +19,26 @@ from memlens.kernels.readers.protobuf cimport (
 OK, TRUNCATED, BAD_TAG, BAD_WIRE, NO_MEMORY = range(5)
 """Statuses."""
 
-HEAP_GRAPH, PROFILE, COMPRESSED, MAPPING, PROCESSES, FAILURE = range(6)
-"""What a packet has."""
+HEAP_GRAPH, PROFILE, COMPRESSED, MAPPING, PROCESSES, FAILURE, INTERNED, SYMBOLS, FORGOTTEN = range(9)
+"""What a packet has; FORGOTTEN: nothing, but what was interned on its sequence before isn't used any more."""
 
 cdef enum:
-    P_HEAP_GRAPH, P_PROFILE, P_COMPRESSED, P_MAPPING, P_PROCESSES, P_FAILURE, P_OTHER
+    P_HEAP_GRAPH, P_PROFILE, P_COMPRESSED, P_MAPPING, P_PROCESSES, P_FAILURE, P_INTERNED, P_SYMBOLS, P_FORGOTTEN
+    P_OTHER
     PACKET = 1                  # the only field of a trace
     # the fields of a packet
     F_PROCESSES = 2
     F_UID = 3
     F_TIMESTAMP = 8
     F_SEQUENCE = 10
+    F_INTERNED = 12
+    F_FLAGS = 13                # of the sequence; the first bit: as F_FORGOTTEN
     F_SYNCHRONIZATION = 36
     F_PROFILE = 37
+    F_FORGOTTEN = 41            # whether what was interned on the sequence before isn't used any more
     F_COMPRESSED = 50
     F_HEAP_GRAPH = 56
+    F_SYMBOLS = 61
     F_MAPPING = 64
     F_FAILURE = 131             # what ART says of the process
     # the longest packet that is looked into for its first fields
@@ -136,11 +142,31 @@ def sniff(const uint8_t[::1] head: Buffer) -> bool:
     return inner.status == E_OK or (not is_whole and inner.status == E_TRUNCATED)
 
 
+cdef inline uint32_t subject(uint32_t field) noexcept nogil:
+    """Return what a packet with a field is about."""
+    if field == F_HEAP_GRAPH:
+        return P_HEAP_GRAPH
+    if field == F_PROFILE:
+        return P_PROFILE
+    if field == F_INTERNED:
+        return P_INTERNED
+    if field == F_COMPRESSED:
+        return P_COMPRESSED
+    if field == F_MAPPING:
+        return P_MAPPING
+    if field == F_FAILURE:
+        return P_FAILURE
+    if field == F_PROCESSES:
+        return P_PROCESSES
+    return P_SYMBOLS if field == F_SYMBOLS else P_OTHER
+
+
 cdef class Packets(Owner):
     """Finds the packets about heaps among the bytes of a trace, in steps.
 
-    A row has the bytes of the field that a packet is about, and of a heap graph its process, index and whether it is
-    continued. What comes after the first damage is not looked at.
+    A row has the bytes of a field that a packet is about, and of a heap graph its process, index and whether it is
+    continued; what a packet has interned comes before what refers to that. What comes after the first damage is not
+    looked at.
     """
 
     cdef const uint8_t[::1] bytes
@@ -181,29 +207,44 @@ cdef class Packets(Owner):
 
     cdef void packet(self, Reader *r) noexcept nogil:
         cdef Packet row
-        cdef uint32_t field, wire, has = P_OTHER
-        cdef uint64_t length
+        cdef Packet *rows
+        cdef uint32_t field, wire
+        cdef uint64_t length, sequence = 0
+        cdef size_t first = self.rows.count, each
+        cdef bint is_forgotten = False
         row.start = row.end = row.sequence = row.index = 0
         row.pid = 0
         row.continued = 0
+        row.has = P_FORGOTTEN
+        # a packet says at its end what it forgets first
+        push(r, &self.rows, &row)
         while more(r, &field, &wire):
             if field == F_SEQUENCE and wire == VARINT:
-                row.sequence = varint(r)
-            elif wire == BYTES and field in (F_HEAP_GRAPH, F_PROFILE, F_COMPRESSED, F_MAPPING, F_PROCESSES, F_FAILURE):
-                has = (P_HEAP_GRAPH if field == F_HEAP_GRAPH else P_PROFILE if field == F_PROFILE else
-                       P_COMPRESSED if field == F_COMPRESSED else P_MAPPING if field == F_MAPPING else
-                       P_FAILURE if field == F_FAILURE else P_PROCESSES)
+                sequence = varint(r)
+            elif field == F_FORGOTTEN and wire == VARINT:
+                is_forgotten |= varint(r) != 0
+            elif field == F_FLAGS and wire == VARINT:
+                is_forgotten |= varint(r) & 1
+            elif wire == BYTES and subject(field) != P_OTHER:
+                row.has = subject(field)
                 length = read_length(r)
                 row.start, row.end = r.at, r.at + length
                 r.at += length
+                if row.has == P_HEAP_GRAPH and r.status == E_OK:
+                    self.head(r, &row)
+                push(r, &self.rows, &row)
+                row.pid, row.index, row.continued = 0, 0, 0
             else:
                 skip(r, wire)
-        if has == P_OTHER or r.status != E_OK:
+        if r.status != E_OK:
+            self.rows.count = first
             return
-        row.has = has
-        if has == P_HEAP_GRAPH:
-            self.head(r, &row)
-        push(r, &self.rows, &row)
+        rows = <Packet *> self.rows.data
+        for each in range(first, self.rows.count):
+            rows[each].sequence = sequence
+        if not is_forgotten:
+            self.rows.count -= 1
+            memmove(&rows[first], &rows[first + 1], (self.rows.count - first) * sizeof(Packet))
 
     cdef void head(self, Reader *r, Packet *row) noexcept nogil:
         """What a heap graph's message says of itself."""

@@ -17,6 +17,7 @@ from memlens.formats.containers import plain_source
 from memlens.formats.errors import DamagedSnapshotError, NotASnapshotError
 from memlens.model.graph import Graph
 from memlens.packs.android import perfetto
+from memlens.packs.android.deobfuscation import Deobfuscation
 from memlens.packs.android.types import Names, Type
 from memlens.packs.go.tests.pprof_files import Builder, encode
 from memlens.store.snapshot import Snapshot
@@ -70,7 +71,7 @@ def test_a_long_chain_of_superclasses_costs_no_more_than_its_references() -> Non
     bare = {number: Type(number, "B", "", 0, 0, number + 1, 0, 0, []) for number in range(100_000, 150_000)}
     circle = {200_000: Type(200_000, "C", "", 0, 0, 200_001, 0, 0, []),
               200_001: Type(200_001, "D", "", 0, 0, 200_000, 0, 0, [7])}  # fmt: skip
-    names = Names(iter(()), iter(()))
+    names = Names(iter(()), Deobfuscation(()))
     names.types = chain | bare | circle
     assert names.fields_of(chain[50_000], 3) == [50_000, 49_999, 49_998]
     assert names.fields_of(chain[2], 9) == [2, 1]
@@ -309,7 +310,7 @@ def test_traces_without_a_heap_say_what_to_do(tmp_path: Path) -> None:
     assert "java_heap_dump" in str(none.value.problem().advice)
     with pytest.raises(NotASnapshotError, match="native memory") as native:
         read(tmp_path, [processes(app=1), {"timestamp": 1, "profile": [{}]}])
-    assert "traceconv" in str(native.value.problem().advice)
+    assert "heap_profile" in str(native.value.problem().advice)
     with pytest.raises(DamagedSnapshotError, match="no objects"):
         read(tmp_path, [graph_packet()])
 

@@ -1,0 +1,1 @@
+"""Samples of native memory, of heapprofd in traces of Perfetto."""

@@ -1,0 +1,1 @@
+"""Cython code that reads native memory's samples."""
