@@ -515,11 +515,11 @@ export interface CompareStacksResult {
 }
 
 /**
- * A finding of one dump or of both, with what its figure is in each; None where a dump doesn't have it.
+ * A finding of one dump or of both, with its figure in each; None if a dump lacks it.
  *
  * `rule`, `title` and `subject` are those by which it was found in both, and the figures are of these: where a
  * dump has several findings of the same bytes as one, not always those that its sentence begins with. One of the two
- * may be too little to be a finding of its dump alone. `difference` counts what a dump doesn't have as 0.
+ * may be too small to be a finding of its dump alone. `difference` counts a missing one as 0.
  */
 export interface ComparedFinding {
   rule: string;
@@ -612,9 +612,9 @@ export interface ComparedTypes {
 }
 
 /**
- * What some `objects` retain together, these included, and the findings about that alone.
+ * What some `objects` retain together, themselves included, and the findings about it.
  *
- * A share in a sentence is that of the reachable heap.
+ * Shares are of the reachable heap.
  */
 export interface ComponentAnswer {
   objects: number;
@@ -772,7 +772,7 @@ export interface EqualImages {
 }
 
 /**
- * What a view opens to show what a sentence says: a pane with a set of allocations or samples.
+ * What a view opens as evidence of a sentence: a pane with a set of allocations or samples.
  *
  * `of` always has its moment, since a filter would move the peak; its `filter` becomes the view's. `by` groups
  * the tables, None leaves them as they are. `event` is the out-of-memory event of the pane `oom`. `allocation`
@@ -915,9 +915,9 @@ export interface FindingMarkdownParams {
 }
 
 /**
- * A rule that found something, and its name for people in English, which is a template without values.
+ * A finding's rule, and its title in English, a template without values.
  *
- * `subject` and `figure` are those of what it found.
+ * `subject` and `figure` are the finding's.
  */
 export interface FindingName {
   rule: string;
@@ -1535,7 +1535,7 @@ export interface GrowthRow {
 }
 
 /**
- * What a snapshot says in a sentence or two, the first the shortest.
+ * A snapshot in one or two sentences, the first the shortest.
  *
  * Sentences are to be joined by blanks; `text` is that in English, without links. `rule` names what the headline
  * is about, as `out_of_memory` or `peak`. `warnings` are about what the file lacks.
@@ -2446,7 +2446,7 @@ export interface ObjectsAnswer {
 }
 
 /**
- * Objects of a heap dump to look at, chosen in one of six ways.
+ * A link to objects of a heap dump, of one of six kinds.
  *
  * `number` is that of one `object`, of a `type`, of a node (`group`) of the dominator tree grouped by type, or
  * of a `thread`; `images` are all of the dump, those first of which equal ones would free most.
@@ -3159,15 +3159,15 @@ export interface SizesParams {
 }
 
 /**
- * Something in the snapshot that is worth a look, in one sentence.
+ * A finding: something in the snapshot that is worth a look, in one sentence.
  *
  * `title` is the rule's name for people in English, a template without values; `text` is the sentence in English.
- * `inferred` says that it rests on something that the file doesn't say but was inferred. `line` is the line to
- * look at, where there is one. The evidence of a heap dump's findings is their `objects`, and that of other models'
- * an `evidence`; the other of the two is None. `evidence_from` names the findings about the same bytes, whose
- * sentences follow its own. `subject` says, of a rule that finds several things in a heap dump, which of them this
- * is, in words that are the same in another dump of the program; it is empty for other rules. `is_note` marks what
- * is so in most files and rarely a fault, as a cache that is empty after a run: it stands after all others.
+ * `inferred` marks findings that depend on something inferred. `line` is the line to look at, where there is one.
+ * The evidence of a heap dump's findings is their `objects`, and that of other models' an `evidence`; the other of
+ * the two is None. `evidence_from` names the findings about the same bytes, whose sentences follow its own.
+ * `subject` says, of a rule that finds several things in a heap dump, which of them this is, in words that are the
+ * same in another dump of the program; it is empty for other rules. `is_note` marks what is common and rarely a
+ * fault, such as an empty cache after a run: it comes after all others.
  */
 export interface SnapshotFinding {
   rule: string;

@@ -77,8 +77,10 @@ def has_files_in(snapshot: Snapshot, folder: str) -> bool:
 def module_places(snapshot: Snapshot) -> dict[str, list[Place]]:
     """The places of a trace whose sources have the classes of its modules, by file; none for other models."""
     found: dict[str, dict[Place, None]] = {}
-    if snapshot.info.model == "timeline":
-        for each in snapshot.module_places(snapshot.modules()):
+    modules = snapshot.modules() if snapshot.info.model == "timeline" else []
+    # the first is "in no module": without others the pack needn't be loaded
+    if len(modules) > 1:
+        for each in snapshot.module_places(modules):
             for place in each:
                 found.setdefault(place[1], {})[place] = None
     return {file: list(each) for file, each in found.items()}

@@ -1,4 +1,4 @@
-"""Memory from before recording, of which a trace can't say who allocated it when."""
+"""Memory from before recording: a trace can't say when it was allocated, or by what."""
 
 from collections.abc import Iterator
 

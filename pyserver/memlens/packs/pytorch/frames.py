@@ -29,7 +29,7 @@ from memlens.packs.pytorch.fx_modules import module_names
 _PROFILER_NAME = re.compile(r"^(?P<file>.+)\((?P<line>\d{1,9})\): (?P<function>.+)$", re.ASCII)
 _COMPILED = frozenset(("the C library", "C++'s library", "CPython", "PyTorch's C++"))
 _MOST_ADDED = 50_000_000
-"""The most inserted frames, because a hostile file could fill memory; beyond it only recorded frames are shown."""
+"""Limit on inserted frames, because a hostile file could fill memory; beyond it only recorded frames are shown."""
 
 
 class Texts(Protocol):

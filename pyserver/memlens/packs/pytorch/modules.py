@@ -74,7 +74,7 @@ def modules_of(
 
 
 class _Found:
-    """The modules so far, and the groups of those that are one."""
+    """The modules so far, grouped by identity."""
 
     def __init__(self) -> None:
         self._groups: dict[tuple[int, int, str, int], int] = {}
@@ -115,7 +115,7 @@ class _Found:
         return number
 
     def modules(self) -> list[Module]:
-        """All modules by number. What no class is known of is called by its function."""
+        """All modules by number. Modules of unknown classes are named by their functions."""
         found = [Module(0, "", "")]
         for parent, frame, group in zip(self._parents[1:], self._frames[1:], self._group[1:], strict=True):
             name = self._shown[group]
@@ -127,14 +127,14 @@ class _Found:
 
 
 def first_of_paths(modules: Sequence[Module]) -> U32:
-    """Of each module the number of the first with its path, which is the same one."""
+    """For each module the number of the first with the same path, which is the same module."""
     first: dict[str, int] = {}
     numbers = [first.setdefault(module.path, number) for number, module in enumerate(modules)]
     return np.array(numbers, np.uint32)
 
 
 def _constructors(frames: Frames) -> dict[str, list[int]]:
-    """The lines of ``__init__`` in each file, ascending: what is before one and after it isn't one function."""
+    """The lines of ``__init__`` in each file, ascending: lines before and after one belong to different functions."""
     found: dict[str, set[int]] = {}
     for frame in frames.frames:
         if frame.line and frame.function.rpartition(".")[2] == "__init__":

@@ -1,4 +1,4 @@
-"""What a replay of the trace says about a request that failed: which settings would have got its memory."""
+"""Replays for a failed request: the settings with which it would have got its memory."""
 
 from collections.abc import Sequence
 
@@ -16,9 +16,9 @@ class Replays(Struct, frozen=True, kw_only=True):
     """A request's outcome by settings."""
 
     is_proof: bool
-    """Whether the trace has all requests of the program; else what was live before it is laid out anew."""
+    """Whether the trace has all requests of the program; otherwise the memory from before it is laid out anew."""
     peaks: dict[str, int | None]
-    """The most bytes that are reserved, by settings that were tried; None where the request fails, or one before it."""
+    """The peak of reserved bytes for each tried setting; None where the request or an earlier one fails."""
 
     def fails(self, settings: str) -> bool:
         """Whether the request was tried and failed."""
@@ -31,9 +31,9 @@ class Replays(Struct, frozen=True, kw_only=True):
 
 
 def replays(snapshot: Snapshot, number: int, event: int, settings: Sequence[str] = ()) -> Replays | None:
-    """Replay a request that failed; None where the trace can't be replayed, or its memory isn't known.
+    """Replay a failed request; None if the trace can't be replayed or the device's memory is unknown.
 
-    Without ``settings`` those are tried that may help.
+    Without ``settings``, tries those that may help.
     """
     found = _what_if(snapshot, number, tuple(settings))
     if (
@@ -63,7 +63,7 @@ def _what_if(snapshot: Snapshot, number: int, settings: tuple[str, ...]) -> What
 
 
 def peak_with(snapshot: Snapshot, number: int, event: int, changes: Changes) -> int | None:
-    """The most bytes that are reserved with changes; None where the request fails, or where that isn't proved."""
+    """The peak of reserved bytes with changes; None if the request fails, or if nothing is proved."""
 
     def make() -> int | None:
         try:

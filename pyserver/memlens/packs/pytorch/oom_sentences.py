@@ -50,7 +50,7 @@ class Case:
     segments_known: bool
     places: Mapping[Why, FreePlace]
     shared_free_bytes: int
-    """What is free in segments that belong to no private pool."""
+    """Free bytes in segments outside of private pools."""
     private_idle_bytes: int
     """The bytes of private pools' segments without blocks."""
     event_pool_known: bool
@@ -64,9 +64,9 @@ class Case:
     retry: Retry | None
     events_after: int
     replays: Callable[[Sequence[str]], Replays | None] = lambda _: None
-    """What settings come to in a replay, those that may help if none are named; None where that isn't known."""
+    """Replays with the named settings, or with those that may help; None if unknown."""
     peak_with: Callable[[Changes], int | None] = lambda _: None
-    """What is reserved with changes; None where the request fails all the same, or where that isn't known."""
+    """The reserved bytes with changes; None if the request still fails, or if unknown."""
     verdict: Verdict = field(init=False)
 
     def __post_init__(self) -> None:
@@ -353,7 +353,7 @@ def _line_to_look_at(case: Case) -> Finding | None:
 
 
 def _enough(case: Case) -> Finding | None:
-    """The first of the largest lines of which half would have been enough, or else all."""
+    """The first of the largest lines half of which, or else all of which, would have been enough."""
     if case.verdict in ("limit", "unexplained", "unknown"):
         return None
     for line in case.lines[:_LINES_TO_TRY]:
@@ -436,7 +436,7 @@ def _expandable(case: Case) -> Finding | None:
 
 
 def _other_setting(case: Case) -> Finding | None:
-    """The best of the settings that get the request its memory where expandable segments don't."""
+    """The best setting with which the request succeeds, where expandable segments don't help."""
     replayed = None if case.device_free_bytes is None else case.replays(())
     if replayed is None or not replayed.is_proof:
         return None

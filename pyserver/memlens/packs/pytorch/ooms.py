@@ -180,7 +180,7 @@ def driver_bytes(size: int, *, expandable: bool) -> int:
 
 
 def shared_pools(snapshot: Snapshot) -> list[int]:
-    """The numbers of the pool that all of a program shares, and of one that isn't known."""
+    """The numbers of the shared pool and of an unknown one."""
     return [0] + [row for row, pool in enumerate(snapshot.manifest.pools) if tuple(pool) == (0, 0)]
 
 
@@ -247,7 +247,7 @@ class _Case:
         self.free_why[rest & (self.free_why == _USABLE)] = _REST
 
     def _why(self) -> U8:
-        """For each segment whether it may serve the request, and if not, why."""
+        """For each segment, whether it may serve the request, or why not."""
         segments = self.state.segments
         why = np.full(len(segments), _USABLE, np.uint8)
         small = segments["flags"] & flags.SMALL != 0
@@ -266,7 +266,7 @@ class _Case:
         return ~np.isin(self.state.segments["pool"], shared)
 
     def shared_free_bytes(self) -> int:
-        """What is free in segments that belong to no private pool."""
+        """Free bytes in segments outside of private pools."""
         shared = ~self._private()
         return int(self.free["size"][shared[self.free["segment"]]].sum())
 
@@ -277,7 +277,7 @@ class _Case:
         return int(segments["size"][idle].sum())
 
     def places(self) -> list[FreePlace]:
-        """Free pieces by what they could serve, those that could serve the request first."""
+        """Free blocks by what they could serve, those for the request first."""
         found = []
         for number, why in enumerate(_WHYS):
             mine = self.free[self.free_why == number]

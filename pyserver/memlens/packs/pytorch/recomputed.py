@@ -1,4 +1,4 @@
-"""What activation checkpointing would compute again, and when, as far as the trace shows it.
+"""What activation checkpointing would recompute, and when, as far as the trace shows it.
 
 * The backward pass is what runs below ``torch::autograd::Engine::evaluate_function``. An allocation is *held* for it
   if the program made it outside of that and the engine freed it. One that isn't freed in the trace counts as held if
@@ -31,17 +31,17 @@ _REQUESTS = tuple(ACTIONS.index(name) for name in ("alloc", "free_requested", "f
 
 
 class Layers(NamedTuple):
-    """Layers that are computed again; rows are a whole device's."""
+    """Recomputed layers; rows are those of a whole device."""
 
     rows: U32
-    """What is freed when its layer has run, in the order of time."""
+    """The rows freed when their layer has run, in the order of time."""
     of_rows: I64
     """The layer of each of them."""
     passing: U32
-    """What layers free themselves before they end."""
+    """The rows that layers free themselves before they end."""
     of_passing: I64
     leaves: I64
-    """Of each layer the last event of its run."""
+    """The last event of each layer's run."""
     begins: I64
     """The event before which it runs again; NEVER where the trace ends earlier."""
 
@@ -56,7 +56,7 @@ def engine_stacks(snapshot: Snapshot) -> Mask:
 
 
 def layers_of(snapshot: Snapshot, device: Device, chosen: U32) -> Layers:
-    """What of some rows of a whole device is computed again; nothing where nothing of them is held."""
+    """The recomputed layers among some rows of a whole device; none if none of the rows is held."""
     by_engine = engine_stacks(snapshot)
     held = _held(snapshot, device, by_engine)
     in_set = np.zeros(len(device.size), np.bool_)
@@ -107,7 +107,7 @@ def _held(snapshot: Snapshot, device: Device, by_engine: Mask) -> Mask:
 
 
 def _numbered(stacks: list[int], lines: list[int], between: list[int]) -> I64:
-    """The layer of each held allocation, by its stack, its line and by how much else there was before it."""
+    """The layer of each held allocation, by its stack, its line and the number of other events before it."""
     numbers: list[int] = []
     seen: set[int] = set()
     number, before, line_before = -1, -1, -1
@@ -128,7 +128,7 @@ def _last_before(events: I64, limits: I64) -> I64:
 
 
 def _passing(device: Device, chosen: Mask, start: I64, firsts: I64, leaves: I64) -> tuple[U32, I64]:
-    """The rows that begin and end while a layer runs, and its number."""
+    """The rows that begin and end within a layer's run, and the layer's number."""
     rows = np.flatnonzero(chosen & (device.end != NEVER))
     layer = np.searchsorted(firsts, start[rows], "right") - 1
     inside = (layer >= 0) & (device.end[rows].astype(np.int64) - 1 <= leaves[layer])

@@ -1,7 +1,7 @@
-"""What a device's allocator would have done: its trace served again, by other settings or without some allocations.
+"""Replays of a device's trace: what its allocator would have done with other settings or fewer allocations.
 
-The allocator itself is ``kernels/replay.pyx``. A replay is only believed where one with the recorded settings
-reproduces the trace (:meth:`Trace.calibrate`).
+The allocator itself is ``kernels/replay.pyx``. A replay is only trusted if one with the recorded settings reproduces
+the trace (:meth:`Trace.calibrate`).
 """
 
 import numpy as np
@@ -31,7 +31,7 @@ SEGMENT_ALLOC, SEGMENT_FREE, SEGMENT_MAP, SEGMENT_UNMAP = (
 _RETURNS = (SEGMENT_FREE, SEGMENT_UNMAP)
 _RESERVES = (SEGMENT_ALLOC, SEGMENT_MAP)
 _LARGEST_BYTES = 1 << 50
-"""More than any device has."""
+"""Larger than any device's memory."""
 _CANDIDATES = (
     "default",
     "expandable_segments:True",
@@ -45,9 +45,9 @@ _COMBINATIONS = (
     "max_split_size_mb:512,roundup_power2_divisions:8",
 )
 _COLLECTING = "per_process_memory_fraction:1.0,garbage_collection_threshold:0.6"
-"""Garbage is only collected where a program sets its fraction of the memory, which may be all of it."""
+"""Garbage is only collected if the program sets its fraction of the memory, which may be 1."""
 _CLOSE = 0.01
-"""The share of the recorded peak that a replay may differ by and still be believed."""
+"""The largest difference from the recorded peak, as a fraction of it, for a replay to be trusted."""
 
 
 class Trace:
@@ -99,7 +99,7 @@ class Trace:
         return self.recorded if words == self.recorded.words else parse(words)
 
     def changed(self, changes: ChangedRows) -> tuple[Requests, Again | None]:
-        """The trace with changes, and what is computed again, if that is asked for. Raises BadRequestError."""
+        """The trace with changes, and the recomputed layers, if requested. Raises BadRequestError."""
         requests = self.requests
         assert requests is not None  # noqa: S101 - only a trace that was calibrated is changed
         other = np.concatenate((changes.without, changes.free_at_once))
@@ -134,7 +134,7 @@ class Trace:
         return requests._replace(row_sizes=sizes)
 
     def run(self, settings: str, limit_bytes: int | None, requests: Requests) -> Outcome | None:
-        """Replay; None where what was live before the first event can't be laid out."""
+        """Replay; None if the memory from before the first event can't be laid out."""
         done = self._run(self._settings(settings), requests, limit_bytes=limit_bytes or 0)
         if done is None:
             return None
@@ -153,7 +153,7 @@ class Trace:
     ) -> tuple[Replay, int, I64] | None:
         """Replay up to an event; what was reserved at each moment; None where what was there before contradicts itself.
 
-        ``follows``: take the addresses of segments from the trace, and return those that it returned, to compare.
+        ``follows``: take the addresses of segments from the trace, and release the same ones, for comparison.
         """
         rows = len(requests.row_sizes)
         divisions = np.zeros(POWERS, np.int64)
@@ -197,7 +197,7 @@ class Trace:
 
     @staticmethod
     def _allowed_bytes(settings: Settings, limit_bytes: int) -> int:
-        """What a program may reserve by its own choice, 0 for all. Raises BadRequestError."""
+        """The limit that the program set on its reserved bytes, 0 for none. Raises BadRequestError."""
         if not settings.per_process_memory_fraction:
             return 0
         if not limit_bytes:
@@ -208,7 +208,7 @@ class Trace:
         return max(int(limit_bytes * settings.per_process_memory_fraction), 1)
 
     def _begin(self, replay: Replay, requests: Requests, settings: Settings, sizes: I64) -> bool:
-        """Reserve what was there before the first event: as it was, or anew for settings that place it elsewhere."""
+        """Reserve the memory from before the first event: as it was, or anew if the settings place it elsewhere."""
         before = requests.before
         if not self._differs(settings, requests):
             known = block_sizes(self.snapshot, self.device.info.device)[before]
@@ -232,13 +232,13 @@ class Trace:
         )
 
     def is_laid_out_anew(self, settings: str, requests: Requests) -> bool:
-        """Whether what was live before the first event is laid out otherwise."""
+        """Whether the memory from before the first event is laid out differently."""
         return bool(len(requests.before)) and self._differs(self._settings(settings), requests)
 
     def _retries(self, limit_bytes: int) -> Mask:
-        """The events by which segments were returned because a request got no memory at first.
+        """Events that released segments because a request got no memory at first.
 
-        The program itself returns others (``empty_cache``). A retry is followed by a request for more than there was.
+        The program itself releases others (``empty_cache``). A retry is followed by a request for more than there was.
         """
         actions = self.device.event_action
         found = np.zeros(len(actions), np.bool_)
@@ -307,7 +307,7 @@ class Trace:
         return replace(found, missing_bytes=done[0].missing_bytes) if done is not None and same else found
 
     def limit_bytes(self) -> int | None:
-        """What could be reserved, by the first out-of-memory event; None if that isn't known."""
+        """The bytes that could be reserved, according to the first out-of-memory event; None if unknown."""
         for event in self.oom_events.tolist():
             failure = self._failure(event)
             if failure.missing_bytes is not None:
@@ -323,6 +323,6 @@ class Trace:
         size = max(int(self.device.event_size[event]), 0)
         free, missing = device_free(self.device, event), None
         if free is not None and size:
-            # it failed, so less was free for PyTorch than it asked for, whatever the device had
+            # it failed, so less was free for PyTorch than requested, whatever the device had
             missing = max(self._driver_bytes(size) - min(free, _LARGEST_BYTES), 1)
         return Failure(event=event, asked_bytes=size, missing_bytes=missing)

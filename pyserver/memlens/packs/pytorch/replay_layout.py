@@ -1,4 +1,4 @@
-"""What a device had reserved before its trace began, in blocks."""
+"""The blocks that a device had reserved before its trace began."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ from memlens.views.selection.columns import NEVER
 from memlens.views.trace.allocator.blocks import SMALL_MOST_BYTES
 
 _RANGE_BYTES = 1 << 41
-"""More than any device has: expandable segments are taken to reserve as much of the address space."""
+"""More than any device has: the assumed size of an expandable segment's address range."""
 _FREE, _LIVE, _UNMAPPED, _FIRST, _EXPANDABLE = 0, 1, 2, 4, 8
 
 
@@ -46,7 +46,7 @@ def layout(
     of = np.searchsorted(starts, addresses, "right").astype(np.int64) - 1
     if len(rows) and (bool((of < 0).any()) or bool((addresses + sizes > stops[of]).any())):
         return None
-    # up to a mebibyte behind a large block belongs to it, since the allocator doesn't split so little off
+    # up to a mebibyte after a large block belongs to it, since the allocator doesn't split off so little
     ends = addresses + sizes
     following = np.full(len(rows), 0, np.uint64)
     if len(rows):
@@ -86,7 +86,7 @@ def layout(
 
 
 def _extend(device: Device, rows: U32, ends: U64, some: npt.NDArray[np.intp]) -> None:
-    """Lengthen some blocks by what wasn't split off: the first allocation behind them begins at a free block."""
+    """Extend some blocks by the remainder that wasn't split off, up to the next allocation or free block."""
     order = np.lexsort((device.start, device.address))
     later = order[device.start[order] > 0]
     addresses, at = np.unique(device.address[later], return_index=True)
@@ -101,7 +101,7 @@ def _extend(device: Device, rows: U32, ends: U64, some: npt.NDArray[np.intp]) ->
 
 
 def _gaps(starts: U64, stops: U64, addresses: U64, ends: U64, of: I64) -> tuple[U64, U64, I64]:
-    """Free parts of segments: where they begin, how long they are, and of which segment they are."""
+    """The free parts of segments: start, length and segment."""
     edges_from = np.concatenate((starts, ends))
     edges_of = np.concatenate((np.arange(len(starts)), of))
     order = np.lexsort((edges_from, edges_of))

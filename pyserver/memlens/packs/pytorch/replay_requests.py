@@ -1,7 +1,7 @@
-"""What a trace's allocator was asked for, as the kernel of replays takes it: as recorded, or with changes.
+"""The requests of a trace, as the replay kernel takes them: as recorded, or with changes.
 
-Changes are those of :class:`memlens.views.trace.what_if.ChangedRows`; which allocations are computed again, and when,
-is decided by ``recomputed.py``.
+Changes are those of :class:`memlens.views.trace.what_if.ChangedRows`; ``recomputed.py`` decides which allocations are
+recomputed, and when.
 """
 
 from typing import NamedTuple
@@ -25,39 +25,39 @@ ALLOC, FREE_REQUESTED, FREE_COMPLETED = (
 
 
 class Requests(NamedTuple):
-    """A device's trace, changed or not. Its rows are the device's, followed by those that are allocated again."""
+    """A device's trace, changed or not. Its rows are the device's, followed by those of recomputed allocations."""
 
     actions: U8
-    """Of each event, as all up to ``source``."""
+    """One item per event, as for all fields up to ``source``."""
     rows: U32
     addresses: U64
     sizes: I64
-    """Bytes as the event has them; what an allocation asks for is in ``row_sizes``."""
+    """The event's bytes; the requested sizes of allocations are in ``row_sizes``."""
     arenas: I32
-    """Of a large request; a small one has the number after it."""
+    """For a large request; small ones have the next number."""
     skipped: U8
     source: I64
-    """The event of the trace; of one that is inserted the one before which it is."""
+    """The event of the trace; for an inserted one, the event that follows."""
     row_sizes: I64
-    """The bytes that each row asks for, as all up to ``gone``."""
+    """The requested bytes, one item per row, as for all fields up to ``gone``."""
     of_rows: I32
     """Its arena."""
     origins: U32
     """The device's row."""
     starts: U32
-    """Its first moment and the one after its last, as a device's columns have them."""
+    """Its first moment and the one after its last, as in a device's columns."""
     ends: U32
     gone: Mask
     """Whether it is left out."""
     implicit_events: U32
-    """Rows that end without an event of their own, by the event before which they do."""
+    """Rows that end without an event of their own, by the event before which they end."""
     implicit_rows: U32
     before: U32
     """Rows from before the first event, by address."""
     kinds_of_arenas: U8
     arenas_of_spans: I32
     is_halved_before: bool
-    """Whether what was there before the first event has other sizes."""
+    """Whether memory from before the first event has changed sizes."""
 
     @property
     def live(self) -> I64:
@@ -80,7 +80,7 @@ def recorded_requests(snapshot: Snapshot, device: Device) -> Requests:
     pool = np.where(span != NEVER, pools[np.minimum(span, len(pools) - 1)], 0).astype(np.int64)
     owner = device.event_owner
     rows = len(device.size)
-    # of a request: of a segment that is known, else of the event
+    # of a request: that of a known segment, else of the event
     known = owner < rows
     event_pool = device.event_pool.astype(np.int64)
     event_pool[known] = np.where(pool[owner[known]] != 0, pool[owner[known]], event_pool[known])
@@ -134,13 +134,13 @@ def recorded_requests(snapshot: Snapshot, device: Device) -> Requests:
 
 
 def changed_requests(recorded: Requests, changes: ChangedRows, layers: Layers) -> Requests:
-    """The trace with changes. What is left out isn't changed otherwise, what is freed at once isn't computed again."""
+    """The trace with changes. Allocations left out aren't changed otherwise; those freed at once aren't recomputed."""
     rows = len(recorded.row_sizes)
     sizes = recorded.row_sizes.copy()
     sizes[changes.halve] = (sizes[changes.halve] + 1) // 2
     is_before = _mask(recorded.before, rows)
     at_once = _mask(changes.free_at_once, rows)
-    # what was there before the first event is freed before it
+    # memory from before the first event is freed before it
     gone = _mask(changes.without, rows) | at_once & is_before
     at_once &= ~gone
     owner = np.minimum(recorded.rows, rows)
@@ -171,7 +171,7 @@ def _mask(chosen: U32, rows: int) -> Mask:
 
 
 def _again(changed: Requests, layers: Layers, at_once: Mask) -> Requests:
-    """The trace in which layers free what they hold when they have run, and run again before their backward pass."""
+    """The trace in which layers free what they hold after they ran, and run again before their backward pass."""
     count = len(changed.row_sizes)
     runs_again = layers.begins != NEVER
     repeated = runs_again[layers.of_rows]
@@ -197,7 +197,7 @@ def _again(changed: Requests, layers: Layers, at_once: Mask) -> Requests:
     places[order] = at + np.arange(len(order))
 
     def moved(events: I64) -> I64:
-        """Where events of the first run are."""
+        """The new positions of the first run's events."""
         return events + np.searchsorted(at, events, "right")
 
     def moment(moments: U32) -> U32:
@@ -209,7 +209,7 @@ def _again(changed: Requests, layers: Layers, at_once: Mask) -> Requests:
     is_free = np.isin(changed.actions, (FREE_REQUESTED, FREE_COMPLETED))
     copies = copy_of[np.minimum(changed.rows, count)]
     owner = np.where(is_free & (copies != NEVER), copies, changed.rows).astype(np.uint32)
-    # what ends before an event does so before those that are inserted there
+    # rows that end before an event end before the events inserted there
     leaves = moved(layers.leaves[layers.of_rows]) + 1
     starts, ends = moment(changed.starts), moment(changed.ends)
     ends[at_once] = starts[at_once] + 1

@@ -16,7 +16,7 @@ from memlens.views.trace.allocator.blocks import divisions_of
 _MAPS = tuple(ACTIONS.index(name) for name in ("segment_map", "segment_unmap"))
 _LARGEST_BYTES = 1 << 50
 POWERS = 16
-"""For how many powers of two ``roundup_power2_divisions`` has a number."""
+"""The number of powers of two that ``roundup_power2_divisions`` has."""
 
 
 class Settings(Struct, frozen=True, kw_only=True):
@@ -27,9 +27,9 @@ class Settings(Struct, frozen=True, kw_only=True):
     max_split_size_mb: float = 0
     """0 for no limit."""
     garbage_collection_threshold: float = 0
-    """0 for none. It is heeded where a fraction of the memory is set."""
+    """0 for none. Only effective if a fraction of the memory is set."""
     per_process_memory_fraction: float = 0
-    """0 where none is set; ``set_per_process_memory_fraction`` is the same."""
+    """0 if unset; the same as ``set_per_process_memory_fraction``."""
     divisions: tuple[int, ...] = ()
     """``roundup_power2_divisions``: for requests below 2 MiB, below 4 MiB, and so on."""
 
@@ -103,7 +103,7 @@ def _divisions(value: str) -> tuple[int, ...]:
         at = int(size).bit_length() - 1
         if int(size) != 1 << at or not 0 <= at < POWERS:
             raise ValueError(value)
-        # sizes below the first that is named have its number
+        # sizes below the first named one have its number
         divisions[last : at + 1] = [int(number)] * (at + 1 - last)
         last = at = at + 1
     return _powers(divisions)
@@ -116,7 +116,7 @@ def _powers(numbers: list[int]) -> tuple[int, ...]:
 
 
 def recorded_settings(snapshot: Snapshot, device: Device) -> Settings:
-    """The settings that the file has; where it has none, what its events show."""
+    """The settings in the file, or else those that its events show."""
     known = snapshot.manifest.settings
     expandable = known.get("expandable_segments")
     maps = bool(np.isin(device.event_action, _MAPS).any())

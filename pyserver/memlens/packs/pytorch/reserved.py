@@ -25,10 +25,10 @@ IDLE_SHARE = 0.2
 
 def fragmentation(case: TraceCase) -> Iterator[Ranked]:
     """At least a fifth of what is reserved, and 64 MiB, is free in segments that other blocks split, so that it can't
-    be given back; and the line with blocks in the most of that. Half of it or more is in pieces other than the largest.
+    be given back; and the line with blocks in the most of that. At least half of it is outside of the largest piece.
 
-    At the peak, as what a run leaves behind when its activations are gone is in no one's way; of a snapshot without a
-    trace when it was taken.
+    At the peak, because what a run leaves after its activations are gone disturbs nobody; for a snapshot without a
+    trace, when it was taken.
     """
     state = _state(case)
     segments = state.segments
@@ -73,7 +73,7 @@ def idle_segments(case: TraceCase) -> Iterator[Ranked]:
     segments = state.segments
     expandable = segments["flags"] & EXPANDABLE != 0
     pools = case.snapshot.manifest.pools
-    # what the file doesn't record isn't known to be private
+    # unrecorded pools aren't known to be private
     own = [number for number, pool in enumerate(pools) if number != NOT_RECORDED and tuple(pool) != (0, 0)]
     private = np.isin(segments["pool"], own)
     idle = (segments["active"] == 0) | expandable

@@ -79,7 +79,7 @@ _MOST_ACTIONS = 255
 _MOST_JSON_BYTES = 1 << 29
 _LEAST_ZIPPED = 4096
 _OLD_SAVE = b"\x80\x02\x8a\x0al\xfc\x9cF\xf9 j\xa8P\x19."
-"""How files begin that ``torch.save`` wrote before it wrote zip files: with a pickle of its magic number."""
+"""The beginning of files that ``torch.save`` wrote before zip files: a pickle of its magic number."""
 _ROWS_AT_ONCE = 1 << 18
 _PENDING_STATES = ("active_pending_free", "active_awaiting_free")
 EMPTY = phrase(
@@ -91,7 +91,7 @@ _HTML_PICKLE = re.compile(rb'"base64"\s*:\s*"([A-Za-z0-9+/=\s]*)"')
 
 
 _PAGE = re.compile(rb"<(?:!|\?xml|(?:html|head|body|script|meta|title|div)\b)", re.IGNORECASE)
-"""How pages begin; a profile in text may begin with <module>."""
+"""The beginning of pages; a profile in text may begin with <module>."""
 
 
 def sniff(head: bytes) -> bool:
@@ -121,7 +121,7 @@ _BEGINNING_OF_PAGE = re.compile(rb'"base64"\s*:')
 
 
 def looks_like(head: bytes) -> bool:
-    """Whether the first bytes are a pickle's, or JSON or a page with what a snapshot has."""
+    """Whether the first bytes are a pickle's, or those of JSON or a page with a snapshot's keys."""
     return (
         is_pickle(head)
         or _BEGINNING_OF_JSON.search(head) is not None

@@ -28,7 +28,7 @@ REALM = "system / NativeContext"
 OWN_FILES = "node:"
 """How the names of Node.js's own scripts begin."""
 SNAPSHOT_ENDING = ".heapsnapshot"
-"""Of the names of dumps that Memlens takes."""
+"""The file name extension of the dumps that Memlens takes."""
 _BUILT_IN = (
     "Array", "ArrayBuffer", "BigInt", "Boolean", "DataView", "Date", "Error", "FinalizationRegistry",
     "Generator", "global", "Map", "Number", "Promise", "Proxy", "RegExp", "Set", "SharedArrayBuffer", "String",
@@ -119,7 +119,7 @@ PACK = Pack(
                     # String is Julia's, in V8's format
                     kinds=frozenset(("string", "concatenated string", "String")),
                     number_texts=("number", "value"),
-                    # so many characters are joined, see kernels/texts.pyx
+                    # the limit on joined strings, see kernels/texts.pyx
                     joined=JoinedTexts(
                         kind="concatenated string", most_bytes=1_024, unknown_part="(sliced string)"
                     ),

@@ -12,9 +12,10 @@ _TABLES = frozenset(("Map", "Set", "WeakMap", "WeakSet"))
 
 
 def sizes(case: GraphCase) -> tuple[Numbers, Numbers]:
-    """JavaScript's maps and sets, and how many references of their tables aren't the engine's own.
+    """JavaScript's maps and sets, and how many references from their tables aren't the engine's own.
 
-    Small integers aren't objects, so a table of them has none either: only one of the smallest size counts as empty.
+    Small integers aren't objects, so a table of integers has no references either: it counts as empty only at the
+    smallest size.
     """
     stored, objects = case.snapshot.references, case.snapshot.objects
     members = case.instances(case.types_where(_TABLES.__contains__))

@@ -77,7 +77,7 @@ def read(source: Source, _scratch: Path, report: Report) -> Graph:
     read = None
     with contextlib.suppress(_NotAheadError, DamagedSnapshotError):
         read = _columns(source, report, ahead=True)
-    # what is said of a damaged file is what is wrong with the first of its parts that is
+    # the error for a damaged file is about its first damaged section
     snapshot, removed, redirected = read or _columns(source, report, ahead=False)
     graph = graph_of(
         snapshot,
@@ -119,8 +119,8 @@ class _Column(NamedTuple):
 class _File:
     """The sections of a file, each read into columns.
 
-    With ``ahead`` references are read before their end is located. Raises :class:`_NotAheadError` where that can't be,
-    and of a damaged file not always the error that says why.
+    With ``ahead``, references are read before their end is located. Raises :class:`_NotAheadError` where that is
+    impossible; for a damaged file the error isn't always the most precise one.
     """
 
     def __init__(self, source: Source, report: Report, *, ahead: bool) -> None:
@@ -134,7 +134,7 @@ class _File:
         self.redirected = self._header.memlens_redirected
 
     def snapshot(self) -> Snapshot:
-        """Everything, checked."""
+        """Read and check everything."""
         meta = self._meta
         node_types = _names(meta.node_types, "node_types", _MOST_HEADER_TYPES)[: _MOST_U8 + 1]
         edge_types = _names(meta.edge_types, "edge_types", _MOST_KINDS)
@@ -183,7 +183,7 @@ class _File:
             if self._sections.rest is not None:
                 return self._tables_ahead(pool, node_types, edge_types)
             ahead = None
-            # the header says what it takes
+            # the header has the size
             if objects is not None and 0 < objects <= MOST_OBJECTS:
                 ahead = pool.submit(self._edges, edge_types, objects, references)
             texts = self._strings()
@@ -196,7 +196,7 @@ class _File:
     def _tables_ahead(
         self, pool: ThreadPoolExecutor, node_types: int, edge_types: int
     ) -> tuple[Texts, Rows, Rows]:
-        """The same where sections are located up to the edges, whose end is found by reading them."""
+        """The same, when sections are located only up to the edges, whose end is found by reading them."""
         header, fields, start = self._header, self._meta.edge_fields, self._sections.rest or 0
         objects, references = header.node_count or 0, header.edge_count or 0
         is_possible = 0 < objects <= MOST_OBJECTS and 0 < references <= self._most_rows(start, 0, fields)
@@ -267,7 +267,7 @@ class _File:
         return columns
 
     def _most_rows(self, start: int, end: int, fields: list[str]) -> int:
-        """The most rows that there can be from ``start`` to ``end``, or to that of the file where it is 0."""
+        """The maximum number of rows between ``start`` and ``end``, or the end of the file if that is 0."""
         # a number and a comma are two bytes
         return min(MOST_OBJECTS, ((end or len(self._data)) - start) // (2 * len(fields))) if fields else 0
 
@@ -319,7 +319,7 @@ class _File:
         return nodes
 
     def _edges(self, types: int, nodes: int, expected: int | None) -> Rows:
-        """References; each leads to one of so many ``nodes``, which is for the caller to check."""
+        """Read the references. The caller checks that their targets are less than ``nodes``."""
         kept = self._kept_of_edges(types, nodes)
         edges = self._rows("edges", self._meta.edge_fields, kept, expected, self._report)
         _require(edges, "edge", *kept)
@@ -359,7 +359,7 @@ class _File:
         return Functions(columns["name"] + one, columns["script_name"] + one, columns["line"], column)
 
     def _trace(self, nodes: U64 | None) -> TraceRows | None:
-        """The tree of allocation stacks, if these were tracked; ``nodes`` has the tree's node of each object."""
+        """Read the tree of allocation stacks, if they were tracked; ``nodes`` has each object's node in it."""
         if nodes is None or not self._has("trace_tree"):
             return None
         fields, (start, end) = self._meta.trace_node_fields, self._sections.spans["trace_tree"]
@@ -396,9 +396,9 @@ class _File:
         return columns
 
     def _samples(self) -> npt.NDArray[Any]:
-        """The times of a recording's samples, and the highest id of an object at each; as far as both ascend.
+        """The times of a recording's samples and the highest object id at each, as long as both ascend.
 
-        What was allocated until each only recordings of Memlens have.
+        Only Memlens's own recordings also have the allocated bytes.
         """
         if not self._meta.sample_fields or not self._has("samples"):
             return np.empty(0, SAMPLE_DTYPE)
@@ -441,7 +441,7 @@ class _File:
         if not text:
             return np.empty(0, np.int64)
         with warnings.catch_warnings():
-            # where there is more after the numbers, NumPy warns, and later versions raise
+            # NumPy warns about trailing text after the numbers, and later versions raise
             warnings.simplefilter("error", DeprecationWarning)
             try:
                 return np.fromstring(text, np.int64, sep=",")

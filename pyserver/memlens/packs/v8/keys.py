@@ -1,4 +1,4 @@
-"""Keys of objects that a program of V8 uses as dictionaries: their references are entries, not properties.
+"""Keys of objects that a JavaScript program uses as dictionaries: their references are entries, not properties.
 
 A name is code's if it is an identifier that compiled code has among its constants, that a function or a variable has
 as well, or that a prototype or one of the engine's own objects has. All others were given by data: ``sessions[user]``.
@@ -28,7 +28,7 @@ PARTS_OF_CODE = (
     "(constant pool)", "", "system / ObjectBoilerplateDescription", "system / ClassBoilerplate", "system / ScopeInfo",
     "(context local names)",
 )  # fmt: skip
-"""Parts of compiled code with names that it uses. Feedback and machine code also have keys that were looked up."""
+"""Parts of compiled code that have the names it uses. Feedback and machine code also have looked-up keys."""
 
 _POOL, _CONSTRUCTOR, _PROTOTYPES, _SYMBOL = (
     "(constant pool)",
@@ -49,21 +49,21 @@ _CLASSES = _ENGINES | {
 }  # fmt: skip
 """Names that the engine has for its own classes."""
 _ENGINES_BEGIN = ("system / ", "Intl.", "WebAssembly.")
-"""Objects that the program doesn't make."""
+"""Objects that the program doesn't create."""
 _GLOBALS_BEGIN = ("Window / ", "Window (", "Window [", "global / ", "global (", "Object (global")
-"""Of globalThis, whose keys the program may make."""
+"""Types of globalThis, to which the program may add keys."""
 _GLOBALS = frozenset(
     ("NaN", "Infinity", "undefined", "globalThis", "global", "window", "self", "document", "location", "top")
 )
-"""Properties of it that lead to no function or object of their name."""
+"""Its properties that aren't functions or objects of the same name."""
 
 _CALLED, _PAIR = ("get ", "set "), "system / AccessorPair"
-"""How properties begin for which a function is called, and two of these functions."""
+"""Prefixes of accessor properties, and two accessor functions."""
 
 _FIXED = frozenset(("", "heap number", "smi number", "int", "bool", "bigint"))
 """Texts that the engine has for all objects of a kind."""
 _REMOVED = "removed "
-"""How texts begin that redaction has written for others."""
+"""Prefixes of the texts that redaction writes."""
 
 _IDENTIFIER = re.compile(
     r"(?:(?:get|set) |#)?(?:[^\W\d]|\$)(?:\w|\$)*(?:(?<=\$).)?|(?:get |set |#)?", re.DOTALL
@@ -74,7 +74,7 @@ Rows = npt.NDArray[np.intp]
 
 
 def mark_keys(snapshot: Snapshot, *, is_redacted: bool) -> None:
-    """Make entries of the properties whose names are keys; adds a kind of references for them.
+    """Turn properties whose names are keys into entries, with a reference kind of their own.
 
     In a redacted file these names are gone, and so are the constants that show them.
     """
@@ -92,7 +92,7 @@ def mark_keys(snapshot: Snapshot, *, is_redacted: bool) -> None:
 
 
 class _Judgement:
-    """Judges the names of properties, which are in ``rows`` of the references."""
+    """Decides which property names are keys; ``rows`` are the references that are properties."""
 
     def __init__(self, snapshot: Snapshot, rows: Rows) -> None:
         self._snapshot = snapshot
@@ -131,7 +131,7 @@ class _Judgement:
             self._take_common(found, plain & ~odd, is_judged)
         rows = rows[found[names]]
         of_globals = self._are_of_globals(rows)
-        # what globalThis alone has is called by the program's variables, whose code is thrown away once it has run
+        # only properties of globalThis are named after the program's variables, whose code is discarded after it ran
         elsewhere = odd.copy()
         elsewhere[self._references.name[rows[~of_globals]]] = True
         return rows[elsewhere[self._references.name[rows]]]
@@ -155,7 +155,7 @@ class _Judgement:
         return np.searchsorted(start, rows.astype(start.dtype), "right") - 1
 
     def _declared(self) -> Mask:
-        """Texts that name something else, too, as a function or a variable."""
+        """Texts that also name something else, such as a function or a variable."""
         kinds = [self._snapshot.edge_type(name) for name in _NAMED_BY]
         named = [self._references.name[self._references.kind == kind] for kind in kinds if kind >= 0]
         found = self._texts(*named, self._objects.name[self._snapshot.is_of_type(*_NAMES_OF) != 0])
@@ -171,7 +171,7 @@ class _Judgement:
         return found
 
     def _constants(self) -> tuple[Mask, bool]:
-        """Strings that are among the constants of compiled code; whether there are such constants at all."""
+        """Strings among the constants of compiled code, and whether the file has such constants."""
         texts, start = self._snapshot.texts, self._references.start
         is_code = self._snapshot.is_of_type("code")
         parts = np.flatnonzero(self._snapshot.is_named(is_code, texts.mask(*PARTS_OF_CODE)))
@@ -183,7 +183,7 @@ class _Judgement:
         return self._texts(self._objects.name[strings]), has_constants
 
     def _judged(self) -> Mask:
-        """Objects that the program may use as dictionaries: those of its own, without prototypes."""
+        """Objects that the program may use as dictionaries: its own, except prototypes."""
         found: Mask = self._snapshot.is_of_type("object") != 0
         names = np.flatnonzero(self._texts(self._objects.name[found]))
         engines = np.zeros(self._of_texts, np.bool_)
@@ -199,7 +199,7 @@ class _Judgement:
         return found
 
     def _are_prototypes(self, rows: Rows) -> Mask:
-        """Which properties that name a constructor are of its prototype."""
+        """Which properties named ``constructor`` belong to the constructor's prototype."""
         known = np.isin(self._names, [self._snapshot.text_number(name) for name in _PROTOTYPES])
         of = self._rows[known]
         owners, target = self._owners(of), self._references.target.astype(np.int64)
@@ -207,7 +207,7 @@ class _Judgement:
         return np.isin(target[rows] << 32 | self._owners(rows), pairs)
 
     def _are_accessors(self, rows: Rows, names: U32, words: dict[int, str]) -> Mask:
-        """Properties of globalThis that are functions which are called for them, or pairs of these."""
+        """Accessor properties of globalThis: getter and setter functions, or pairs of them."""
         called = np.zeros(self._of_texts, np.bool_)
         called[[number for number, word in words.items() if word.startswith(_CALLED)]] = True
         targets = self._references.target[rows]
@@ -225,7 +225,7 @@ class _Judgement:
         return self._is_object[owners] & is_global[self._objects.name[owners]]
 
     def _take_common(self, found: Mask, plain: Mask, is_judged: Mask) -> None:
-        """Take from the keys the names that the code of a class has, by the objects of the class."""
+        """Remove from the keys the names that occur in a class's code, judged by the objects of the class."""
         rows = self._rows[plain[self._names]]
         owners = self._owners(rows)
         chosen = is_judged[owners]

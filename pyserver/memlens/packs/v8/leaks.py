@@ -1,4 +1,4 @@
-"""What is often kept by mistake: detached nodes of the DOM, listeners, contexts of closures."""
+"""What programs often keep alive by mistake: detached DOM nodes, listeners, contexts of closures."""
 
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -27,7 +27,7 @@ LEAST_DETACHED_BYTES = 16 << 10
 _MOST_CONTEXTS = 2_000
 _MOST_FUNCTIONS = 3
 _MOST_TRIED = 12
-"""So many sets of contexts are measured; the sums by which they are ordered count what is nested twice."""
+"""Limit on measured sets of contexts. The sums that order them count nested contexts twice."""
 
 
 def detached_nodes(case: GraphCase) -> Iterator[Ranked]:
@@ -76,7 +76,7 @@ def _of_emitters(case: GraphCase) -> Iterator[Ranked]:
     by_index = case.kinds(lambda name: name == "element")
     arrays = set(case.types_where(lambda name: name == "Array"))
     found: list[tuple[Numbers, int, int, int, bool]] = []
-    # emitters may share what they have, however much that is
+    # emitters may share a table, however large it is
     tables, lists = set[int](), set[int]()
     for reference in events.tolist():
         table = int(stored.target[reference])
@@ -120,7 +120,7 @@ class _Keepers(NamedTuple):
     contexts: Numbers
     closures: Numbers
     frames: list[int]
-    """Where these functions are, the one first whose closure is nearest to a root."""
+    """The lines of these functions, the one whose closure is nearest to a root first."""
 
 
 def contexts(case: GraphCase) -> Iterator[Ranked]:
@@ -170,7 +170,7 @@ def _of_keepers(case: GraphCase, keepers: _Keepers, total: int) -> Ranked:
 
 
 def _closures(closures: int, functions: int, named: Text) -> Text:
-    """Closures of some functions: how many functions, where that isn't seen otherwise."""
+    """The closures of some functions, with the number of functions where the sentence doesn't list them."""
     if functions == 1:
         return phrase(
             plural(closures, "{n} closure {function}", "{n} closures {function}"), n=closures, function=named
@@ -181,7 +181,7 @@ def _closures(closures: int, functions: int, named: Text) -> Text:
 
 
 def _functions(lines: list[LineLink], more: int) -> Text:
-    """The functions that are nearest to a root by name and line, and how many more there are."""
+    """The functions nearest to a root, with name and line, and the number of the others."""
     named = [
         phrase(
             "{function} ({line})",
@@ -197,7 +197,7 @@ def _functions(lines: list[LineLink], more: int) -> Text:
 
 
 def _keepers(case: GraphCase) -> Iterator[_Keepers]:
-    """Functions with lines, by the contexts that their closures refer to, those first that may retain most."""
+    """Functions with known lines, grouped by the contexts of their closures, the largest first."""
     stored, objects = case.snapshot.references, case.snapshot.objects
     references = case.named("context")
     sources = case.sources(references)
@@ -205,7 +205,7 @@ def _keepers(case: GraphCase) -> Iterator[_Keepers]:
     is_closure[case.types_of_kind("closure")] = True
     own = is_closure[objects.type[sources]] & (objects.distance[sources] != NONE)
     sources, targets = sources[own], stored.target[references[own]].astype(np.int64)
-    # that of a function without variables around it is the realm's own, which has everything that is global
+    # a function without enclosing variables has the realm's own context, which holds all globals
     is_realm = np.zeros(len(case.type_names()), np.bool_)
     is_realm[case.types_where(lambda name: name.startswith(REALM))] = True
     own = ~is_realm[objects.type[targets]]
@@ -229,7 +229,7 @@ def _keepers(case: GraphCase) -> Iterator[_Keepers]:
     nearest = objects.distance[sources[begins]] if len(begins) else begins
     large = np.flatnonzero(sums >= case.least)
     large = large[np.argsort(-sums[large], kind="stable")]
-    # those of the same contexts have the same sum; few of thousands of functions are ever asked for
+    # functions with the same contexts have the same sum; few of the thousands are ever needed
     for alike in np.split(large, np.flatnonzero(np.diff(sums[large])) + 1):
         rows = case.snapshot.frames.rows(numbers[alike].tolist())
         groups: dict[bytes, list[int]] = {}

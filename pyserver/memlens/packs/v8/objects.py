@@ -43,7 +43,7 @@ KIND = "v8"
 _ATTACHED, _DETACHED = 1, 2
 """``detachedness`` of nodes of the DOM, by whether they are in a document (``v8-profiler.h``, ``Detachedness``)."""
 _NO_STATE = ("hidden", "invisible", "weak")
-"""Kinds of references that don't pass it on."""
+"""Reference kinds through which it isn't inherited."""
 _DETACHED_NAME = b"Detached "
 """How names of detached nodes begin in files that don't have it."""
 
@@ -69,19 +69,19 @@ _PAGE = re.compile(r"Window / data:[\w+./-]*(?=[;,])")
 _SCOPE = re.compile(r"system / Context(?= / scope @\d+$)")
 """A context, before the number of its scope, as V8 names them since 2026."""
 _AFTER = {_ELEMENT: ">", _PAGE: ",…"}
-"""What stands in a type's name for what is left out."""
+"""Replaces the omitted part of a type's name."""
 
 _PLAIN, _PROTOTYPE = "Object", "__proto__"
 _MOST_SHAPES, _MOST_PROPERTIES, _MOST_SHAPE = 1_000, 100, 120
 
 _FIRST_LETTERS = b"<DsW"
-"""With what these begin; of other names, which may be millions, nothing more is looked at."""
+"""The first bytes of these; other names, of which there may be millions, aren't examined further."""
 
 _MOST_CATEGORIES = 10_000
 
 
 def graph_of(snapshot: Snapshot, maps: SourceMaps, *, is_redacted: bool = False) -> Graph:
-    """Make the model from a file's columns, with lines of the sources if scripts have ``maps``.
+    """Build the model from a file's columns, with lines in the original sources if scripts have ``maps``.
 
     Raises :class:`DamagedSnapshotError`.
     """
@@ -100,7 +100,7 @@ def graph_of(snapshot: Snapshot, maps: SourceMaps, *, is_redacted: bool = False)
     snapshot.texts = without_entries(snapshot.texts, np.flatnonzero(tables))
     mark_keys(snapshot, is_redacted=is_redacted)
     with ThreadPoolExecutor(1) as pool:
-        # walks through all references, in which other threads may run
+        # walks all references without the GIL
         walks = pool.submit(_walk, snapshot)
         unread = None if snapshot.scopes is None else unread_variables(snapshot, snapshot.scopes)
         places = places_of(
@@ -120,7 +120,7 @@ def graph_of(snapshot: Snapshot, maps: SourceMaps, *, is_redacted: bool = False)
     objects.stack = places.stacks
     objects.flags = _flags(snapshot)
     snapshot.has_unknown_scopes |= unread is None and snapshot.scopes is not None
-    # last, as what went before reads the names in the file
+    # last, because the steps before read the names in the file
     joined, warnings = joined_texts(snapshot, texts), _warnings(snapshot, maps)
     if joined is not None:
         objects.name[joined.objects] = joined.numbers
@@ -149,7 +149,7 @@ def _unread(unread: Unread | None, places: Places, texts: Interned) -> npt.NDArr
 
 
 def _walk(snapshot: Snapshot) -> U8:
-    """Charge internal parts to what they belong to; return an item per object, 1 for what the page owns."""
+    """Charge internal parts to their owners; return a mask, one item per object: 1 for what the page owns."""
     _charge_parts(snapshot)
     return _page_owned(snapshot)
 
@@ -206,7 +206,7 @@ def _page_owned(snapshot: Snapshot) -> U8:
 
 
 def _reference_kinds(names: list[str]) -> list[ReferenceKind]:
-    """The file's kinds, followed by two copies for references that don't count for dominators.
+    """The file's kinds, followed by two copies for references that dominators ignore.
 
     The first copy is for references from WeakMaps to their values; see :func:`kernel.mark_uncounted`.
     """
@@ -312,7 +312,7 @@ def _split_by_shape(snapshot: Snapshot, types: Types, type_of: U32, texts: Inter
     of_shape[several] = np.arange(len(types), len(types) + len(several))
     shaped = of_shape[shape_of] != NONE
     type_of[numbers[shaped]] = of_shape[shape_of][shaped]
-    # what they are is said by their type
+    # the type says what they are
     snapshot.objects.name[numbers[shaped]] = 0
     types.name = np.append(types.name, np.array(added, np.uint32))
     types.kind = np.append(types.kind, np.full(len(added), types.kind[plain[0]]))
@@ -366,7 +366,7 @@ def _flags(snapshot: Snapshot) -> U8:
     if state.any():
         references, kinds = snapshot.references, snapshot.edge_types
         follows = np.zeros(256, np.uint8)
-        # those that don't count for dominators do here; see _reference_kinds
+        # references that dominators ignore count here; see _reference_kinds
         follows[: 3 * len(kinds)] = [name not in _NO_STATE for name in kinds] * 3
         kernel.spread_states(
             references.start,

@@ -60,7 +60,7 @@ Rows = npt.NDArray[np.intp]
 def own_names(snapshot: Snapshot) -> OwnNames:
     """What replaces the names of the program. ``snapshot`` is as it stands in the file."""
     theirs = _Theirs(snapshot)
-    # what a function of the program is called as well is replaced
+    # a name that a function of the program also has is replaced
     words = frozenset(_words(theirs.texts())).difference(_words(theirs.own_functions()))
     return OwnNames(_of_the_language(), words | {"node"}, taken=theirs.neutral_texts())
 
@@ -85,7 +85,7 @@ class _Theirs:
         self._own = self._own_closures()
 
     def texts(self) -> Iterable[str]:
-        """All texts whose words stay."""
+        """All texts that stay."""
         snapshot, names = self._snapshot, self._objects.name
         is_closure = snapshot.is_of_type("closure") != 0
         is_named = is_closure.copy() if snapshot.locations is not None else np.zeros_like(is_closure)
@@ -98,7 +98,7 @@ class _Theirs:
         yield from self._some(names[snapshot.is_of_type("code") != 0], _OF_CODE.fullmatch)
 
     def own_functions(self) -> Iterable[str]:
-        """What functions of the program are called."""
+        """Names of the program's functions."""
         return self._some(self._objects.name[self._own], _IDENTIFIER.fullmatch)
 
     def neutral_texts(self) -> frozenset[str]:
@@ -113,7 +113,7 @@ class _Theirs:
         return (text for text in known.values() if is_theirs(text))
 
     def _own_closures(self) -> Rows:
-        """Functions that have a script which is no library's."""
+        """Functions whose script isn't a library's."""
         snapshot, locations = self._snapshot, self._snapshot.locations
         if locations is None:
             return np.flatnonzero(snapshot.is_of_type("closure"))
@@ -132,7 +132,7 @@ class _Theirs:
         return objects[is_own[script]].astype(np.intp)
 
     def _edges_of(self, objects: Rows) -> tuple[Rows, Rows]:
-        """The references of some objects, and for each which of these has it."""
+        """The references of some objects, and the source of each."""
         first, count = self._start[objects], self._start[objects + 1] - self._start[objects]
         before = np.cumsum(count) - count
         return np.arange(int(count.sum())) + np.repeat(first - before, count), np.repeat(objects, count)
@@ -174,7 +174,7 @@ class _Theirs:
                 break
 
     def _variables(self, theirs: Rows, own: Rows) -> Iterable[I64]:
-        """Variables of the scopes that only libraries' functions are in."""
+        """Variables of scopes that contain only library functions."""
         scopes = []
         for closures in (theirs, own):
             edges, _ = self._edges_of(closures)
@@ -196,7 +196,7 @@ class _Theirs:
         return [names[chosen]]
 
     def _engines(self) -> Iterable[I64]:
-        """What the engine calls its own parts, and what leads to these."""
+        """The engine's names for its own parts and for references to them."""
         snapshot, references = self._snapshot, self._references
         yield self._objects.name[snapshot.is_of_type(*_ENGINES_TYPES) != 0].astype(np.int64)
         yield self._objects.name[snapshot.is_of_type("native") != 0].astype(np.int64)

@@ -64,11 +64,11 @@ class Declared(NamedTuple):
     of_row: I64
     name: list[str]
     closure: I64
-    """A closure of each, NONE if there is none."""
+    """A closure of each function, or NONE."""
     script: I64
     """The texts that name the scripts."""
     line: I64
-    """From 1, as columns; 0 if it isn't known."""
+    """Counts from 1, as columns do; 0 if unknown."""
     column: I64
 
 
@@ -80,13 +80,13 @@ class Places(NamedTuple):
     stacks: U32 | None
     """The node of the tree of each object."""
     allocated: I64 | None
-    """The bytes and the objects that each node of the tree allocated."""
+    """The bytes and objects allocated by each node of the tree."""
     places: Rows
     """Rows of PLACE_DTYPE."""
     declared: U32
     """The frames of the functions that declare variables, NONE for those that have none."""
     lost: int
-    """The number of objects whose place in the allocation trace isn't there."""
+    """The number of objects whose node is missing from the allocation trace."""
 
 
 class _Frames:
@@ -123,7 +123,7 @@ class _Frames:
         for name, script, line, column in keys:
             if script not in scripts:
                 path, mapped = self._script(script)
-                # if the path alone decides the kind, all of the script's frames have it
+                # all frames of the script have one kind if the path alone decides it
                 scripts[script] = (path, kind_by_file(path) if mapped is None else None)
             path, kind = scripts[script]
             function = names.get(name, "")
@@ -189,7 +189,7 @@ def places_of(
     declared: Declared | None,
     maps: SourceMaps,
 ) -> Places:
-    """Everything that is known about lines. ``internal`` is the file's kind of internal references, -1 for none."""
+    """All frames and source lines. ``internal`` is the file's number for internal references, or -1."""
     frames = _Frames(texts, maps)
     tree = stacks = allocated = None
     lost = 0
@@ -228,7 +228,7 @@ def _stacks(trace: TraceRows, functions: Functions, frames: _Frames) -> tuple[St
     order = np.argsort(trace.ids, kind="stable")
     at = np.minimum(np.searchsorted(trace.ids[order], trace.nodes), max(len(order) - 1, 0))
     known = (trace.ids[order][at] == trace.nodes) & (trace.nodes != 0)
-    # what has no frame isn't charged to any, as its objects aren't
+    # nodes without a frame are charged to none, like their objects
     allocated = np.concatenate((np.zeros((2, 1), np.int64), trace.allocated[:, own]), axis=1)
     return tree, np.where(known, nodes[order][at], 0).astype(np.uint32), allocated
 
@@ -279,7 +279,7 @@ def _definitions(
 
 
 def _declared(declared: Declared, places: Rows, frames: _Frames) -> U32:
-    """The frame of each function: that of a closure, which V8 knows, or else by its position."""
+    """The frame of each function: of a closure, which V8 records, or else by its position."""
     found = np.full(len(declared.name), NONE, np.uint32)
     at = np.searchsorted(places["object"], declared.closure)
     known = at < len(places)

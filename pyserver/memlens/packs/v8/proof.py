@@ -1,7 +1,7 @@
-"""V8's heap snapshots, read plainly: the header, the rows of objects and references, and the strings.
+"""A plain reading of V8's heap snapshots: header, rows of objects and references, strings.
 
-Which names of properties are keys of dictionaries, :mod:`memlens.packs.v8.proof_keys` judges. Only of an original: in a
-copy the constants of code, which show them, are gone.
+:mod:`memlens.packs.v8.proof_keys` decides which property names are dictionary keys. Only of an original: in a copy the
+constants of code, which show them, are gone.
 """
 
 import re
@@ -85,12 +85,12 @@ _CLASSES_BEGIN = (
 
 
 def recognises(words: bytes) -> bool:
-    """Whether a file that begins with these is a heap snapshot, by its first keys."""
+    """Return whether a file with these first bytes is a heap snapshot, by its first keys."""
     return words.startswith(b"{") and b'"snapshot"' in words and b'"meta"' in words
 
 
 class V8Reader:
-    """Reads one snapshot. A number for each string and each object is in memory."""
+    """Reads one snapshot. Keeps a number per string and per object in memory."""
 
     def __init__(self, path: Path, keeps: Keeps) -> None:
         self._path, self._keeps = path, keeps
@@ -124,14 +124,14 @@ class V8Reader:
             yield from self._named(text, uses, at)
 
     def _named(self, text: str, uses: int, at: int) -> Iterator[Item]:
-        """What a string names."""
+        """The kinds of things that a string names."""
         for place, reason in enumerate(REASONS):
             if uses & 1 << FIRST_REASON + place:
                 is_path = reason in WITH_PATHS and PATH.search(text)
                 yield Item("name", "files" if is_path else reason, text, at)
 
     def listed(self) -> Iterator[tuple[Reason, Iterable[str]]]:
-        """The same of a copy, read faster."""
+        """The same for a copy, but faster."""
         found = proof_list.listed(self._path)
         return by_reason(self.names()) if found is None else iter(found)
 
@@ -361,7 +361,7 @@ def _is_number(text: str) -> bool:
 
 
 def _content_within(text: str) -> str:
-    """What of a name is a content: an element's attributes, a script that is all in its address; empty for nothing."""
+    """The part of a name that is content: an element's attributes, or a script inside a data URL; else empty."""
     if _ELEMENT.match(text) and not REMOVED.fullmatch(text):
         return "attributes of an element"
     found = _DATA.search(text)

@@ -48,12 +48,12 @@ class Properties:
         self._constants: list[U32] = []
 
     def take_nodes(self, types: I64, names: I64) -> None:
-        """Note the types and names of the next objects."""
+        """Record the types and names of the next objects."""
         self._types.append(types.astype(np.uint8))
         self._names.append(names.astype(np.uint32))
 
     def take_edges(self, kinds: I64, names: I64, targets: I64, owners: I64) -> None:
-        """Note properties, and strings of code, of the next references."""
+        """Record properties and strings of code among the next references."""
         types, named = self._objects()
         kept = targets < len(types)
         kinds, names, targets, owners = (each[kept] for each in (kinds, names, targets, owners))
@@ -69,7 +69,7 @@ class Properties:
         return self._columns
 
     def keys(self, texts: Iterable[str], count: int) -> Mask:
-        """Of each text, whether it is only a key as far as properties go; ``count`` texts are used by any row."""
+        """A mask, one item per text: whether properties use it only as a key. ``count`` is the number of texts."""
         forms = np.zeros(count, np.uint8)
         for number, text in zip(range(count), texts, strict=False):
             forms[number] = _form(text)

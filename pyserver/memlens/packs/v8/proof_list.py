@@ -1,7 +1,7 @@
 """The texts that stay in a copy of a heap snapshot, read from the file in a fraction of the time that the copy takes.
 
-What uses each string is noted by a kernel that knows nothing of the one that wrote the copy. What only contents are
-asked for, :mod:`memlens.packs.v8.proof` reads.
+What uses each string is noted by a kernel that knows nothing of the one that wrote the copy.
+:mod:`memlens.packs.v8.proof` reads what contents alone need.
 """
 
 import re
@@ -40,7 +40,7 @@ _TREE = re.compile(rb"[\[\]0-9,\s]++")
 
 
 def listed(path: Path) -> list[tuple[Reason, Iterable[str]]] | None:
-    """The texts of a copy for each reason; None for a file that ``memlens redact`` writes otherwise."""
+    """The texts of a copy for each reason; None for a file in another form than ``memlens redact`` writes."""
     with Stream.of(path) as stream:
         found = _Copy()
         try:
@@ -58,7 +58,7 @@ class _Copy:
         self._meta: dict[str, Any] = {}
 
     def read(self, stream: Stream) -> list[str] | None:
-        """Note what uses each string, and return the strings; None for a file of another form."""
+        """Record the uses of each string, and return the strings; None for a file in another form."""
         for name in sections(stream):
             if name == "snapshot":
                 header: dict[str, Any] = msgspec.json.decode(json_stream.value(stream))
@@ -87,7 +87,7 @@ class _Copy:
         return None
 
     def by_reason(self, texts: list[str]) -> Iterator[tuple[Reason, Iterable[str]]]:
-        """The texts for each reason, but for those that stand for what is removed."""
+        """The texts for each reason, without the replacements of removed ones."""
         uses = self._uses
         is_class, is_declared = uses & CLASS != 0, uses & DECLARED != 0
         uses[is_class & (is_declared | (not is_declared.any()))] |= bit_of("types")
@@ -146,5 +146,5 @@ def _strings(stream: Stream) -> list[str] | None:
     try:
         return msgspec.json.decode(data[:-1], type=list[str])
     except ValueError:
-        # half a character
+        # an unpaired surrogate
         return [json_stream.unquoted(line) for line in data[2:-3].split(b'",\n"')]

@@ -1,4 +1,4 @@
-"""What the rows of a heap snapshot say of its strings, for what reads copies without their values."""
+"""The uses of a heap snapshot's strings by its rows, for readers of redacted copies."""
 
 import re
 from collections.abc import Iterator
@@ -33,7 +33,7 @@ def bit_of(reason: Reason) -> int:
 EVERY_REASON = sum(map(bit_of, REASONS))
 WITH_PATHS = ("engine", "functions", "types")
 ONLY = {bit_of(reason): reason for reason in REASONS if reason not in WITH_PATHS}
-"""What is a name for one reason alone, and no path."""
+"""Names for one reason alone, except paths."""
 
 
 def sections(stream: Stream) -> Iterator[str]:

@@ -1,9 +1,9 @@
 """The realms of V8: frames of a page, and contexts of Node.js's module vm.
 
 A realm is a "native context", with global objects and built-in classes of its own. Objects of JavaScript are of the
-realm that made their hidden class. What has none, such as strings, arrays of elements and objects of the browser, is of
-the realm whose objects lead to it, or shared if those of several do. So DevTools' server for language models sums up a
-page; source: ``HeapSnapshot.ts`` of ChromeDevTools/devtools-frontend, version 1.0.1705227.
+realm that made their hidden class. Objects without one, such as strings, arrays of elements and objects of the browser,
+belong to the realm whose objects lead to them, or are shared if several do. DevTools' server for language models sums
+up a page the same way; source: ``HeapSnapshot.ts`` of ChromeDevTools/devtools-frontend, version 1.0.1705227.
 """
 
 import numpy as np
@@ -23,9 +23,9 @@ from memlens.views.heap.objects.reference_kinds import kinds_where
 from memlens.views.heap.objects.types import instances_of
 
 _DETACHED = "Detached "
-"""What the name of a realm begins with whose page is gone."""
+"""The prefix of the name of a realm whose page is gone."""
 _LEFT_OUT = ("shortcut", "weak")
-"""Kinds of references by which nothing belongs to what has them."""
+"""Reference kinds that don't make the target part of the source's realm."""
 _MOST_SCRIPT = 60
 
 
@@ -41,7 +41,7 @@ def realms(snapshot: Snapshot) -> list[int]:
 
 
 def owners(snapshot: Snapshot, found: list[int]) -> U32:
-    """By object, which of the realms it belongs to, as an index; SEVERAL or NONE. Raises :class:`CancelledError`."""
+    """One item per object: the index of its realm, SEVERAL or NONE. Raises :class:`CancelledError`."""
     stored, count = snapshot.references, len(snapshot.objects.type)
     number_of = np.full(count + 1, NONE, np.uint32)
     number_of[found] = np.arange(len(found))
@@ -61,7 +61,7 @@ def owners(snapshot: Snapshot, found: list[int]) -> U32:
 
 
 def _targets(snapshot: Snapshot, objects: U32, name: str) -> U32:
-    """What each of some objects refers to by an internal reference of a name; NONE for none, as ``objects`` may be."""
+    """The target of each object's internal reference with a name; NONE if it has none. ``objects`` may be NONE, too."""
     stored, strings, found = snapshot.references, snapshot.strings, np.full(len(objects), NONE, np.uint32)
     wanted = strings.find(np.arange(1, len(strings.end), dtype=np.int64), name)
     if wanted >= 0:

@@ -1,4 +1,4 @@
-"""What Memlens adds to recordings that it takes, so that its reader finds it there."""
+"""What Memlens adds to the recordings it takes, for its own reader."""
 
 ALLOCATED_FIELD = "memlens_allocated_bytes"
-"""A field of the header: what the program allocated while it was recorded."""
+"""A field of the header: what the program allocated during the recording."""

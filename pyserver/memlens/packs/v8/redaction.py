@@ -77,7 +77,7 @@ _REMOVED = b'"removed '
 _NO_TEXT = 0xFFFFFFFF
 _TRACE = "trace_tree"
 _SURVEYED = 0.5
-"""The share of the work that is done when it is known what uses each string."""
+"""The fraction of the work that is done when the uses of all strings are known."""
 
 _ROLES = {
     "nodes": {
@@ -108,7 +108,7 @@ _NEEDED = {"nodes": ("type", "name", "edge_count"), "edges": ("type", "name_or_i
 
 
 _PART_BYTES, _MOST_PARTS = 1 << 20, 128
-"""What is brought into a random order at once, of the dump; of large ones it is more."""
+"""How many bytes of the dump are shuffled at once; more for large dumps."""
 _PART_BUFFER = 32 << 10
 _IN_MEMORY_BYTES = 4 << 20
 _REMAINDERS = 4096
@@ -193,13 +193,13 @@ def _pour_moved(items: v8_parts.Parts, section_bytes: int, places: int, output: 
 
 
 class _Renaming:
-    """Writes strings, one in each line, with other names in them."""
+    """Writes strings, one per line, with other names in them."""
 
     def __init__(self, output: Output, own: OwnNames) -> None:
         self._output, self._own, self._rest = output, own, b""
 
     def write(self, data: bytes | memoryview, /) -> int:
-        """Append strings, and what is left of the last for the next call."""
+        """Append strings; the rest of the last one is kept for the next call."""
         lines = (self._rest + bytes(data)).split(b",\n")
         self._rest = lines.pop()
         if lines:
@@ -221,7 +221,7 @@ class _Renaming:
 
 
 class _Survey:
-    """Finds out what uses each string, and whether all rows are as the header says."""
+    """Finds the uses of each string, and checks that all rows are as the header says."""
 
     def __init__(self, source: Source, parts: Sections, wanted: Wanted, report: Report) -> None:
         self._source = source
@@ -243,10 +243,10 @@ class _Survey:
         self.places = np.zeros(0, np.uint32)
         """Where each object stands in the copy; nothing if they stay where they are."""
         self.redirected = 0
-        """How many references lead to another object than in the dump."""
+        """The number of references whose target differs from the dump's."""
 
     def sections(self) -> list[_Section]:
-        """What writes each section, in the order in which they are in the file."""
+        """A writer for each section, in the order of the file."""
         if not self._meta.node_types or not self._meta.edge_types:
             raise DamagedSnapshotError(
                 phrase("The header's {what} are not a heap snapshot's", what="node_types")
@@ -307,7 +307,7 @@ class _Survey:
         ]
 
     def _draw(self, nodes: v8_rows.Rows, strings: v8_redaction.Strings) -> None:
-        """Draw the order of the objects, of which the root keeps its place, and their ids."""
+        """Choose a random order of the objects, in which the root stays first, and random ids."""
         places = np.array(permutation(self._nodes), np.uint32)
         root = self._root // max(len(self._meta.node_fields), 1)
         if root < self._nodes:
@@ -317,7 +317,7 @@ class _Survey:
         pairs = np.asarray(nodes.take_ids())
         ids, objects = pairs[::2], pairs[1::2]
         if len(self._last):
-            # in which interval something was made stays
+            # the interval in which an object was created stays
             interval = np.searchsorted(self._last, ids)
             self._new_ids = np.empty_like(ids)
             self._new_ids[np.lexsort((places, interval))] = ids[np.lexsort((ids, interval))]
@@ -357,7 +357,7 @@ class _Survey:
         )
 
     def _hidden(self) -> U8:
-        """An item per text: 1 for those by which a string would be known: names, and constants of code and engine."""
+        """A mask, one item per text: 1 for texts that identify a string: names, and constants of code and engine."""
         known = (self._properties & v8_rows.KNOWN != 0) & (self._uses & _CONTENT == v8_redaction.VALUE)
         return (_are_both(self._uses) | known).astype(np.uint8)
 
@@ -369,14 +369,16 @@ class _Survey:
         return fields
 
     def _name_classes(self) -> None:
-        """Take for a content the name of a class that no function has: what ``Symbol.toStringTag`` is, may be data."""
+        """Treat class names that no function has as contents: ``Symbol.toStringTag`` may be data."""
         is_class = self._uses & v8_redaction.CLASS != 0
         is_name = self._uses & v8_redaction.DECLARED != 0
         self._uses[is_class & is_name] |= v8_redaction.NAME
         self._uses[is_class & ~is_name] |= v8_redaction.VALUE
 
     def _name_properties(self, edges: v8_rows.Rows) -> None:
-        """Take for a content the name of a property that isn't an identifier, or that no code has, and nothing else."""
+        """Treat property names as contents if they aren't identifiers or occur in no code, unless anything else has
+        them.
+        """
         edges.judge_classes()
         is_property = self._properties & v8_rows.PROPERTY != 0
         is_name = self._forms & v8_redaction.PLAIN != 0
@@ -387,7 +389,7 @@ class _Survey:
         self._uses[is_property & (self._uses & v8_redaction.NAME == 0)] |= v8_redaction.VALUE
 
     def _cut_names(self, edges: v8_rows.Rows, numerals: U32) -> None:
-        """Let no value lead to a string that is a name as well, as what elements of the engine's arrays are called."""
+        """Redirect values from strings that are also names, such as those of elements of the engine's arrays."""
         self._uses[numerals] |= v8_redaction.NAME
         are_names = self._hidden() != 0
         is_other = (self._shared == v8_rows.TEXT_TOO) & ~are_names[self._names]
@@ -445,7 +447,7 @@ class _Survey:
         return np.array([kinds.get(each, value) for each in self._meta.node_types[0]][:256], np.uint16)
 
     def _owners(self) -> U8:
-        """What objects of each type are to the judgement of properties' names."""
+        """The role of each type's objects in deciding which property names are keys."""
         judged, code, text = v8_rows.JUDGED, v8_rows.CODE, v8_rows.TEXT
         structure = v8_rows.STRUCTURE
         owners = {"object": judged, "closure": judged | v8_rows.FUNCTION, "code": code | structure}
@@ -456,7 +458,7 @@ class _Survey:
 
     def _kinds_of_edges(self) -> U16:
         kinds = dict.fromkeys(_REFERENCES, v8_rows.NAMES) | dict.fromkeys(NAMED_BY_INDEX, v8_rows.IS_INDEX)
-        # constants are objects: the bit says of an edge that it is a property
+        # constants are objects: for an edge, the bit means a property
         kinds[_PROPERTY] = v8_rows.IS_ODDBALL
         kinds |= dict.fromkeys((_INTERNAL, "weak"), v8_rows.NAMES | v8_rows.MOVES)
         return np.array(
@@ -511,7 +513,7 @@ def _order(uses: U8, *, keeps_order: bool) -> tuple[U32, U32]:
 
 
 def _header(header: Header, wanted: Wanted, redirected: int) -> dict[str, object]:
-    """The header with nothing in it but what is known."""
+    """The header, with only known contents."""
     meta = header.meta
     known = (*_NAMED, *_TEXTS, *_PATTERNS, *_NUMBERS)
     written: dict[str, object] = {
@@ -538,11 +540,11 @@ def _header(header: Header, wanted: Wanted, redirected: int) -> dict[str, object
 
 
 def _known(names: object, known: tuple[str, ...]) -> list[str]:
-    """Names with a number in the place of those that aren't known."""
+    """Names, with numbers in place of unknown ones."""
     listed = names if isinstance(names, list) else []
     return [name if name in known else f"unknown {number}" for number, name in enumerate(listed)]
 
 
 def _forms(fields: list[str], forms: dict[str, str]) -> list[str]:
-    """What the values of all fields but the first, the type, are."""
+    """The meaning of the values of all fields but the first, the type."""
     return [forms.get(name, "number") for name in fields[1:]]

@@ -121,7 +121,7 @@ def read(source: Source, _scratch: Path, report: Report) -> Profile:
 
 
 def _below(head: _Node) -> Iterator[tuple[_Node, int]]:
-    """All nodes but the head, each with its parent's row: in the order in which they come, rows count from 1."""
+    """All nodes but the head, each with its parent's row, in file order; rows count from 1."""
     waiting = [(node, 0) for node in reversed(head.children)]
     row = 0
     while waiting:
@@ -132,7 +132,7 @@ def _below(head: _Node) -> Iterator[tuple[_Node, int]]:
 
 
 def _frame(call: _CallFrame, maps: SourceMaps) -> SourceFrame:
-    """Where the function begins, in the original source if the script has a map."""
+    """The position of the function, in the original source if the script has a map."""
     path, line = path_of(call.url), call.lineNumber + 1
     mapped = maps.of(path)
     if mapped is not None and line > 0:

@@ -1,13 +1,13 @@
-"""Variables of closures that nothing can read any more, by the scopes in V8's heap snapshots since mid-2026.
+"""Variables of closures that nothing can read any more, from the scopes in V8's heap snapshots since mid-2026.
 
-A closure keeps its context, and so all variables which functions around it share. V8 lists for each scope of a script
-its variables, and which variables its code reads. One is dead in a context if nothing that can still run has that
-context in its chain and reads it: in its own code, or in that of a function within, of which there may be no closure
-yet. What can run are closures, suspended generators and asynchronous functions, and what is on the stack.
+A closure keeps its context, and so all variables that the functions around it share. For each scope of a script, V8
+lists its variables and those that its code reads. A variable is dead in a context if no code that can still run with
+that context in its chain reads it, neither itself nor in a nested function, which may have no closure yet. What can run
+are closures, suspended generators and asynchronous functions, and what is on the stack.
 
 Source: the sections ``scopes``, ``scope_context_vars`` and ``scope_uses`` of
-``src/profiler/heap-snapshot-generator.cc`` of V8, and what ``ContextAnalyzer.ts`` of ChromeDevTools/devtools-frontend
-takes them for, which knows of closures alone.
+``src/profiler/heap-snapshot-generator.cc`` of V8, and their interpretation in ``ContextAnalyzer.ts`` of
+ChromeDevTools/devtools-frontend, which considers closures alone.
 """
 
 from typing import NamedTuple
@@ -32,13 +32,13 @@ _ROOT_SCOPE = -2
 _NO_SCOPE = -(1 << 31)
 _FUNCTION = "FUNCTION_SCOPE"
 _MOST_DEPTH = 10_000
-"""Of scopes in scopes, and of contexts in contexts."""
+"""Limit on nested scopes and on nested contexts."""
 _MOST_STEPS = 1 << 27
-"""Pairs of functions with contexts and variables that are looked at; large pages have a few million."""
+"""Limit on examined pairs of functions with contexts and variables; large pages have a few million."""
 
 
 class Unread(NamedTuple):
-    """Variables that nothing can read, by the objects that have them; names are texts."""
+    """Variables that nothing can read, by the contexts that hold them; names are texts."""
 
     object: I64
     name: I64
@@ -55,7 +55,7 @@ def scopes_of(
     objects: int,
     texts: int,
 ) -> Scopes | None:
-    """The scopes by the columns of the three sections; None where these don't fit each other or the snapshot.
+    """The scopes, from the columns of the three sections; None if these contradict each other or the snapshot.
 
     Scripts are numbers of objects times ``node_fields``, names of variables strings of the file, which has one text
     less than ``texts``.
@@ -92,7 +92,7 @@ def _are_counts(numbers: I64, total: int) -> bool:
 
 
 def unread_variables(snapshot: Snapshot, scopes: Scopes) -> Unread | None:
-    """What nothing can read; None where that would take too much time, as in no file that V8 wrote."""
+    """Variables that nothing can read; None if that takes too long, which no file written by V8 does."""
     heap, tree = _Heap(snapshot), _Tree(scopes)
     contexts = _Contexts(heap, tree)
     runs = _running(heap, tree, contexts)
@@ -128,7 +128,7 @@ class _Tree:
         """The variable of each use."""
 
     def numbers(self, script: I64, scope: I64) -> I64:
-        """The scopes by their scripts and ids; -1 where there is none."""
+        """The numbers of scopes by script and id; -1 if unknown."""
         keys = _keys(script, scope)
         # of several with one id the last counts
         places = np.maximum(np.searchsorted(self._keys, keys, "right") - 1, 0)
@@ -141,7 +141,7 @@ def _keys(script: I64, scope: I64) -> U64:
 
 
 def _parents(depth: I64) -> I64:
-    """The item before each whose depth is one less, which is the nearest such one; -1 for those of depth 0."""
+    """For each item the nearest one before it whose depth is one less; -1 at depth 0."""
     found = np.full(len(depth), -1, np.int64)
     order = np.argsort(depth, kind="stable")
     ends = np.searchsorted(depth[order], np.arange(int(depth.max(initial=0)) + 2))
@@ -167,7 +167,7 @@ class _Contexts:
         self._number = np.full(heap.objects + 1, -1, np.int64)
         self._number[self.object] = np.arange(len(self.object))
         self.previous = self.numbers(heap.targets(self.object, "previous"))
-        """The context around each; -1 if that is none."""
+        """The context around each; -1 for an outermost one."""
 
     def numbers(self, objects: I64) -> I64:
         """The contexts that some objects are; -1 for others and for NONE."""
@@ -175,12 +175,12 @@ class _Contexts:
 
 
 class _Running(NamedTuple):
-    """What can run: a scope whose code that is, and the context that it has."""
+    """Code that can run: a scope, and the context it runs with."""
 
     scope: I64
     context: I64
     closure: I64
-    """NONE for what isn't one."""
+    """NONE if it isn't one."""
 
 
 def _running(heap: "_Heap", tree: _Tree, contexts: _Contexts) -> _Running:
@@ -192,7 +192,7 @@ def _running(heap: "_Heap", tree: _Tree, contexts: _Contexts) -> _Running:
     scope = np.where(script == NONE, -1, tree.numbers(np.where(script == NONE, 0, script), ids))
     context = contexts.numbers(heap.targets(np.concatenate((closures, waiting)), "context"))
     closure = np.concatenate((closures, np.full(len(waiting), NONE)))
-    # a frame on the stack may be of the function whose context it has, and go on in what is around that
+    # a frame on the stack may have its own function's context, or one around it
     at = contexts.numbers(heap.on_stack())
     at = distinct(at[at >= 0])
     frames = [at]
@@ -213,7 +213,7 @@ def _running(heap: "_Heap", tree: _Tree, contexts: _Contexts) -> _Running:
 
 
 class _Chains(NamedTuple):
-    """Which scopes' code can run with which contexts in its chain; sorted, each once."""
+    """Distinct pairs of a scope whose code can run and a context in its chain, sorted."""
 
     scope: I64
     context: I64
@@ -244,7 +244,7 @@ class _Fields(NamedTuple):
 
 
 def _fields(snapshot: Snapshot, tree: _Tree, contexts: _Contexts) -> _Fields:
-    """By context. Of variables of a scope that have one name only the first is known."""
+    """By context. If several variables of a scope have one name, only the first is known."""
     stored, scopes = snapshot.references, tree.scopes
     known = np.flatnonzero(contexts.scope >= 0)
     begin, end = (stored.start[contexts.object[known] + after].astype(np.int64) for after in (0, 1))
@@ -264,8 +264,8 @@ def _fields(snapshot: Snapshot, tree: _Tree, contexts: _Contexts) -> _Fields:
 
 
 def _read(tree: _Tree, chains: _Chains, contexts: _Contexts, fields: _Fields) -> Mask | None:
-    """Which of the variables that contexts have something may read; None where that takes too many steps."""
-    # what the code of each scope that can run reads, with that of all scopes within it
+    """Which variables of the contexts can be read; None if that takes too many steps."""
+    # the variables that each runnable scope's code reads, nested scopes included
     runs, has_context = (np.zeros(len(tree.above), np.bool_) for _ in range(2))
     runs[chains.scope] = True
     has_context[contexts.scope[contexts.scope >= 0]] = True
@@ -299,9 +299,9 @@ def _read(tree: _Tree, chains: _Chains, contexts: _Contexts, fields: _Fields) ->
 
 
 def _declared(heap: "_Heap", tree: _Tree, runs: _Running, contexts: _Contexts, of: I64) -> Declared:
-    """The functions that declare the variables of some contexts: the nearest around the scope of each, or it itself."""
+    """The functions that declare the variables of some contexts: the innermost one at or around each scope."""
     scopes, functions = tree.scopes, heap.functions(distinct(tree.scopes.script))
-    # by their scopes: all functions that scripts list, and all that there are closures of
+    # by scope: all functions that scripts list, and all that have closures
     shared, closure = (np.full(len(scopes.id), NONE, np.int64) for _ in range(2))
     numbers = tree.numbers(functions.script, functions.scope)
     shared[numbers[numbers >= 0]] = functions.shared[numbers >= 0]
@@ -326,18 +326,18 @@ def _declared(heap: "_Heap", tree: _Tree, runs: _Running, contexts: _Contexts, o
 
 
 class _Functions(NamedTuple):
-    """Functions of scripts, of which there may be no closure."""
+    """Functions of scripts, with or without closures."""
 
     script: I64
     scope: I64
     shared: I64
-    """What V8 knows of the function, for all its closures."""
+    """V8's description of the function, shared by its closures."""
 
 
 class _Heap:
     """The engine's own objects of a snapshot. Kinds of its references are the file's, and names those of texts.
 
-    Where an object is asked for, NONE stands for none.
+    In place of an object, NONE means that there is none.
     """
 
     def __init__(self, snapshot: Snapshot) -> None:
@@ -371,7 +371,7 @@ class _Heap:
         return found.astype(np.int64)
 
     def numbers(self, objects: I64, name: str) -> I64:
-        """The whole number that each refers to by a name; _NO_SCOPE where there is none."""
+        """The integer that each refers to by a name, or _NO_SCOPE."""
         texts = self.targets(self.targets(objects, name), "value")
         known = texts != NONE
         names = self._snapshot.objects.name[texts[known]]
@@ -388,7 +388,7 @@ class _Heap:
         return found
 
     def names_of_functions(self, shared: I64) -> list[str]:
-        """What functions are called; empty for those that aren't, and for NONE."""
+        """The names of functions; empty if unnamed, and for NONE."""
         names = self._snapshot.objects.name[np.where(shared == NONE, 0, shared)]
         found = [self._texts.bytes_of(number) for number in names.tolist()]
         return [
@@ -405,7 +405,7 @@ class _Heap:
         return np.searchsorted(stored.start, rows.astype(np.uint64), "right") - 1
 
     def on_stack(self) -> I64:
-        """What the stack refers to."""
+        """The objects that the stack refers to."""
         stored, groups = self._snapshot.references, self.called(_STACK, "synthetic")
         begin, end = (stored.start[groups + after].astype(np.int64) for after in (0, 1))
         return stored.target[spans(begin, end - begin)].astype(np.int64)
@@ -418,7 +418,7 @@ class _Heap:
         return _Functions(script, self.numbers(listed, "scope_id"), listed)
 
     def _listed(self, scripts: I64) -> tuple[I64, I64]:
-        """What scripts list, each with its script."""
+        """The functions that scripts list, each with its script."""
         stored, lists = self._snapshot.references, self.targets(scripts, "infos")
         scripts, lists = scripts[lists != NONE], lists[lists != NONE]
         begin, end = (stored.start[lists + after].astype(np.int64) for after in (0, 1))

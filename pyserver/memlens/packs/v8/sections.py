@@ -15,7 +15,7 @@ MARK_FIELD = "memlens"
 """A field of the header that only snapshots have from which Memlens removed something."""
 
 REDIRECTED_FIELD = "memlens_redirected"
-"""A field of the header of those: how many references lead to another object of the same kind, if any may."""
+"""A header field of those: the number of references redirected to another object of the same kind, if any."""
 
 NAMED_BY_INDEX = ("element", "hidden")
 """Kinds of references whose name is a number and not a string."""
@@ -64,7 +64,7 @@ class Header(Struct):
     """What Memlens removed."""
     memlens_redirected: int | None = None
     memlens_allocated_bytes: list[Annotated[int, msgspec.Meta(ge=0, le=_MOST_ALLOCATED)]] = []
-    """What was alive at the end of each interval of a recording of what was allocated in it."""
+    """For each interval of a recording, the bytes allocated in it that were alive at its end."""
 
 
 class Sections:
@@ -90,7 +90,7 @@ class Sections:
         self.header = self._read_header()
 
     def go_on(self, section: str, span: tuple[int, int]) -> None:
-        """Locate the others, after that section.
+        """Locate the sections after that one.
 
         Raises :class:`DamagedSnapshotError`, also where one that was located comes again.
         """

@@ -18,13 +18,13 @@ class Scopes(NamedTuple):
     script: I64
     """Objects."""
     id: I64
-    """Unique in a script."""
+    """Unique within a script."""
     depth: I64
     """0 for the outermost scope of a script; the others follow the scope they are in."""
     variables: I64
-    """How many of ``names`` are of each scope."""
+    """The number of ``names`` of each scope."""
     uses: I64
-    """How many of the uses are."""
+    """The number of uses of each scope."""
     names: I64
     """The variables, numbers of texts."""
     used_scope: I64
@@ -52,7 +52,7 @@ class Snapshot(Struct):
     """Rows of SAMPLE_DTYPE."""
     scopes: Scopes | None = None
     has_unknown_scopes: bool = False
-    """Whether the file has scopes that are damaged, or in another layout."""
+    """Whether the file has scopes that are damaged or in another layout."""
 
     def edge_type(self, name: str) -> int:
         """The number of a kind of references, -1 if the file has none."""

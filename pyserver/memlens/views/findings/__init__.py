@@ -1,1 +1,1 @@
-"""What a snapshot says in a sentence or two, and a ranked list of what is worth a look in it."""
+"""The headline of a snapshot, and its ranked findings."""

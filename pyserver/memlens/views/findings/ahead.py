@@ -1,7 +1,7 @@
-"""The headline and the findings of what a snapshot shows first, kept in the archive.
+"""The headline and the findings for a snapshot's first view, kept in the archive.
 
-Some rules look at all events, which takes a third of a second for eight million; so they are answered when the first
-picture is there, and are read the next time.
+Some rules read all events, which takes a third of a second for eight million; so they run after the first picture, and
+their answers are stored.
 """
 
 import logging
@@ -42,21 +42,21 @@ def findings(snapshot: Snapshot, device: int | None, limit: int) -> FindingsAnsw
 
 
 def parts(snapshot: Snapshot, device: int | None) -> list[table.Question]:
-    """What the answers are made of, so that whoever asks something else meanwhile waits for one of them only.
+    """The steps of the answers, so that other questions wait for one step at most.
 
-    Each keeps its result; there is nothing to do where the answers are in the archive. Raises :class:`BadRequestError`.
+    Each keeps its result; there are none if the archive has the answers. Raises :class:`BadRequestError`.
     """
     if _is_first(snapshot, device) and FINDINGS.is_current(snapshot.origin):
         return []
     rules = table.rules_of(snapshot, device)
     if heap_dump_of(snapshot.info) is not None:
-        # findings of the same bytes become one, which measures once more what some objects retain
+        # merging findings of the same bytes measures some retained sizes again
         rules.append(lambda asked: table.ranked(asked, device))
     return rules
 
 
 def _is_first(snapshot: Snapshot, device: int | None) -> bool:
-    """Whether the answers are about what the snapshot shows first."""
+    """Whether the answers are about the snapshot's first view."""
     match snapshot.info:
         case TimelineInfo(default_device=default):
             return device is None or device == default
@@ -96,4 +96,4 @@ def _write(snapshot: Snapshot, path: Path, _report: Report) -> None:
 
 
 FINDINGS = Artefact("findings.json", version=26, make=_write)
-"""Its version is raised whenever a rule, a threshold or a sentence changes."""
+"""Raise its version whenever a rule, a threshold or a sentence changes."""

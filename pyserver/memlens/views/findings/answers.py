@@ -72,7 +72,7 @@ class LineLink(Struct, frozen=True):
 
 
 class Evidence(Struct, frozen=True):
-    """What a view opens to show what a sentence says: a pane with a set of allocations or samples.
+    """What a view opens as evidence of a sentence: a pane with a set of allocations or samples.
 
     ``of`` always has its moment, since a filter would move the peak; its ``filter`` becomes the view's. ``by`` groups
     the tables, None leaves them as they are. ``event`` is the out-of-memory event of the pane ``oom``. ``allocation``
@@ -90,7 +90,7 @@ ObjectsKind = Literal["object", "type", "group", "thread", "images", "query"]
 
 
 class ObjectsLink(Struct, frozen=True):
-    """Objects of a heap dump to look at, chosen in one of six ways.
+    """A link to objects of a heap dump, of one of six kinds.
 
     ``number`` is that of one ``object``, of a ``type``, of a node (``group``) of the dominator tree grouped by type, or
     of a ``thread``; ``images`` are all of the dump, those first of which equal ones would free most.
@@ -117,17 +117,17 @@ class TextPart(Text, frozen=True):
 
     @property
     def is_plain(self) -> bool:
-        """Whether it leads nowhere and is no figure."""
+        """Whether it has neither a link nor a figure."""
         return self.figure is None and self.line is None and self.evidence is None and self.objects is None
 
     def as_data(self) -> object:
-        """What a script gets of a sentence: the list of its pieces in English."""
+        """A sentence for scripts: the list of its parts in English."""
         kept = [field for field in self.__struct_fields__ if field not in ("template", "values")]
         return [{field: getattr(piece, field) for field in kept} for piece in pieces(self)]
 
 
 class HeadlineAnswer(Struct, frozen=True):
-    """What a snapshot says in a sentence or two, the first the shortest.
+    """A snapshot in one or two sentences, the first the shortest.
 
     Sentences are to be joined by blanks; ``text`` is that in English, without links. ``rule`` names what the headline
     is about, as ``out_of_memory`` or ``peak``. ``warnings`` are about what the file lacks.
@@ -140,9 +140,9 @@ class HeadlineAnswer(Struct, frozen=True):
 
 
 class FindingName(Struct, frozen=True):
-    """A rule that found something, and its name for people in English, which is a template without values.
+    """A finding's rule, and its title in English, a template without values.
 
-    ``subject`` and ``figure`` are those of what it found.
+    ``subject`` and ``figure`` are the finding's.
     """
 
     rule: str
@@ -152,15 +152,15 @@ class FindingName(Struct, frozen=True):
 
 
 class SnapshotFinding(Struct, frozen=True):
-    """Something in the snapshot that is worth a look, in one sentence.
+    """A finding: something in the snapshot that is worth a look, in one sentence.
 
     ``title`` is the rule's name for people in English, a template without values; ``text`` is the sentence in English.
-    ``inferred`` says that it rests on something that the file doesn't say but was inferred. ``line`` is the line to
-    look at, where there is one. The evidence of a heap dump's findings is their ``objects``, and that of other models'
-    an ``evidence``; the other of the two is None. ``evidence_from`` names the findings about the same bytes, whose
-    sentences follow its own. ``subject`` says, of a rule that finds several things in a heap dump, which of them this
-    is, in words that are the same in another dump of the program; it is empty for other rules. ``is_note`` marks what
-    is so in most files and rarely a fault, as a cache that is empty after a run: it stands after all others.
+    ``inferred`` marks findings that depend on something inferred. ``line`` is the line to look at, where there is one.
+    The evidence of a heap dump's findings is their ``objects``, and that of other models' an ``evidence``; the other of
+    the two is None. ``evidence_from`` names the findings about the same bytes, whose sentences follow its own.
+    ``subject`` says, of a rule that finds several things in a heap dump, which of them this is, in words that are the
+    same in another dump of the program; it is empty for other rules. ``is_note`` marks what is common and rarely a
+    fault, such as an empty cache after a run: it comes after all others.
     """
 
     rule: str
@@ -188,7 +188,7 @@ class SnapshotFinding(Struct, frozen=True):
 
 
 def inferred_mark(finding: SnapshotFinding) -> str:
-    """``(inferred)`` for a finding that rests on something inferred, unless its sentence marks what that is."""
+    """``(inferred)`` for a finding that depends on something inferred, unless its sentence says so itself."""
     return "(inferred)" if finding.inferred and "(inferred)" not in finding.text else ""
 
 
@@ -199,7 +199,7 @@ class FindingsAnswer(Struct, frozen=True):
 
 
 def pieces(part: TextPart) -> list[TextPart]:
-    """A sentence in English as what leads somewhere, and the words between."""
+    """A sentence in English, split into links and the words between them."""
     if not part.template or not part.is_plain:
         alone = TextPart(
             part.text, figure=part.figure, line=part.line, evidence=part.evidence, objects=part.objects

@@ -1,7 +1,7 @@
-"""Who called a line that has nearly everything, because it is an allocator's or a helper's.
+"""The callers of a line that has nearly everything because it belongs to an allocator or a helper.
 
-From the line the stacks are followed outwards, each to its next line of the same kind of code, until none of these has
-more than four fifths of what the line has. Where one caller after another has everything, the line is the answer.
+Stacks are followed outwards from the line, each to its next line of the same kind of code, until no caller has more
+than four fifths of the line's bytes. If a single caller has everything all the way, the line itself is the answer.
 """
 
 from typing import TYPE_CHECKING, NamedTuple
@@ -29,30 +29,30 @@ if TYPE_CHECKING:
     from memlens.arrays import I64
 
 WRAPPER_SHARE = 0.8
-"""What has more of everything, or of what a line has, doesn't divide it."""
+"""A line or caller with a larger share doesn't divide the bytes."""
 _KNOWN_SHARE = 0.8
-"""So much of what a line has must have a caller that is known."""
+"""At least this share of a line's bytes must have known callers."""
 _MOST_LEVELS = 50
 _LEAST_SHARE = 0.03
-"""Callers with less are counted."""
+"""Callers with a smaller share are only counted."""
 
 
 class Caller(NamedTuple):
-    """A line, or a function without one, and what it has of the line that it called."""
+    """A calling line, or a function without a line, and its share of the called line's bytes."""
 
     frame: int
     amount: int
 
 
 class Callers(NamedTuple):
-    """The callers that divide what a line has, the most first; ``lines`` is how many they are."""
+    """The callers that divide a line's bytes, the largest first; ``lines`` is their number."""
 
     callers: list[Caller]
     lines: int
 
 
 def named_callers(snapshot: Snapshot, found: Callers, whole: TopGroups) -> Text:
-    """The lines that called a helper, with what they have of it."""
+    """The lines that called a helper, with their shares."""
     parts: list[Text] = []
     rows = snapshot.frames.rows(each.frame for each in found.callers)
     for each in found.callers:
@@ -70,7 +70,7 @@ def named_callers(snapshot: Snapshot, found: Callers, whole: TopGroups) -> Text:
             continue
         link = LineLink(file, line, name, each.frame)
         shown: list[Text] = [linked(base_line(link), line=link)]
-        # frames of a file that has no functions are called by their lines
+        # frames of a file without functions are named by their lines
         if isinstance(snapshot.info, ProfileInfo) and name not in ("", base_line(link)):
             shown.append(linked(function))
         if snapshot.frames.doubtful[each.frame]:
@@ -104,13 +104,13 @@ def _divided(snapshot: Snapshot, top: TopGroup, attribution: Attribution, most: 
     ]
     chosen = (labels != NEVER) & (amounts > 0)
     stacks, amounts, labels = items.stacks[chosen], amounts[chosen], labels[chosen]
-    # of what is inferred to come from a line no stack says who called it
+    # no stack has the callers of inferred lines
     is_inferred = items.inferred is not None and bool((items.inferred[chosen] != NEVER).any())
     if not len(stacks) or is_inferred:
         return None
     distinct, places = frames.distinct()
     passed = passed_over(distinct, snapshot.info.model)[places]
-    # of a line of the program's own the program's own callers count, of a function of a library's those with a name
+    # for the program's own lines, only its own callers count; for library functions, those with a name
     by_kind = ranks(frames.kind, passed, attribution, snapshot.info.model)
     rank = int(by_kind[labels].max(initial=0))
     if rank >= NAMELESS or (snapshot.info.model == "timeline" and rank != USER):

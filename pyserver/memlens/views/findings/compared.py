@@ -1,4 +1,4 @@
-"""The findings of two heap dumps: which are new, which are gone, and which are about more or less than before."""
+"""The findings of two heap dumps compared: new, gone, larger and smaller ones."""
 
 from collections import Counter, defaultdict
 from collections.abc import Sequence
@@ -12,11 +12,11 @@ FindingChange = Literal["new", "gone", "grown", "shrunk", "same"]
 
 
 class ComparedFinding(Struct, frozen=True):
-    """A finding of one dump or of both, with what its figure is in each; None where a dump doesn't have it.
+    """A finding of one dump or of both, with its figure in each; None if a dump lacks it.
 
     ``rule``, ``title`` and ``subject`` are those by which it was found in both, and the figures are of these: where a
     dump has several findings of the same bytes as one, not always those that its sentence begins with. One of the two
-    may be too little to be a finding of its dump alone. ``difference`` counts what a dump doesn't have as 0.
+    may be too small to be a finding of its dump alone. ``difference`` counts a missing one as 0.
     """
 
     rule: str
@@ -31,14 +31,14 @@ class ComparedFinding(Struct, frozen=True):
 
     @property
     def shown(self) -> SnapshotFinding:
-        """The later dump's finding, else the earlier one's: one of them there is."""
+        """The later dump's finding, or else the earlier one's."""
         found = self.after or self.before
         if found is None:
             raise ValueError("a compared finding of neither dump")
         return found
 
     def has(self, search: str) -> bool:
-        """Whether its title and its sentence together have all words of a search."""
+        """Whether title and sentence together contain all words of a search."""
         said = f"{self.title} {self.shown.text}".lower()
         return all(word in said for word in search.lower().split())
 
@@ -50,11 +50,11 @@ class FindingsComparison(Struct, frozen=True):
 
 
 Key = tuple[str, str, int]
-"""A rule, a subject, and a place among all of a dump that have both, the largest first."""
+"""A rule, a subject, and a rank by size among all findings of a dump that have both."""
 
 
 class _Named(NamedTuple):
-    """A finding, by its number, and one of its names: its own, or that of one about the same bytes."""
+    """A finding's number and one of its names: its own, or that of another about the same bytes."""
 
     number: int
     finding: SnapshotFinding
@@ -83,8 +83,8 @@ def compared(
 ) -> FindingsComparison:
     """Pair the findings of two dumps by rule and subject.
 
-    A finding whose own name the other dump doesn't have is found by the names of the others about the same bytes; else
-    among what the other dump has too little of (:func:`memlens.views.findings.table.compared_with`).
+    A finding whose own name the other dump lacks is matched by the names of others about the same bytes, or else with
+    findings that are too small in the other dump (:func:`memlens.views.findings.table.compared_with`).
     """
     earlier, later = _by_key(before), _by_key(after)
     little_earlier, little_later = (
@@ -106,7 +106,7 @@ def compared(
 
 
 def lacking(comparison: FindingsComparison) -> tuple[frozenset[str], frozenset[str]]:
-    """The rules of what is new and of what is gone: what to look for in the earlier dump, and in the later one."""
+    """The rules of new and of gone findings: what to look for in the earlier dump, and in the later one."""
     new, gone = (
         frozenset(row.rule for row in comparison.rows if row.change == change) for change in ("new", "gone")
     )
@@ -124,7 +124,9 @@ def _of_each(keys: dict[Key, _Named]) -> list[list[tuple[Key, _Named]]]:
 def _match(
     names: list[tuple[Key, _Named]], said: dict[Key, _Named], little: list[dict[Key, _Named]]
 ) -> tuple[_Named, _Named | None, bool]:
-    """The first of a finding's names that the other dump has, what has it there, and whether it is said there."""
+    """The first of a finding's names that the other dump has, the finding with it there, and whether that one is
+    listed.
+    """
     for key, mine in names:
         if key in said:
             return mine, said[key], True

@@ -1,4 +1,4 @@
-"""What is wasted in a component of a heap dump alone: what some objects retain, as a class loader or a package does."""
+"""Findings about waste within a component of a heap dump: what some objects, such as a class loader, retain."""
 
 from collections.abc import Callable, Iterator
 from typing import cast
@@ -28,16 +28,16 @@ _RULES = (
     collections.empty_collections,
     collections.boxed_numbers,
 )
-"""Those about waste, beside those of packs. What holds most, or what leaks, is the same in the whole dump."""
+"""Rules about waste, besides those of packs. What holds most, or leaks, is the same in the whole dump."""
 
 _MOST_LISTED = 1_000
-"""Objects that the query of a finding lists."""
+"""Limit on the objects that a finding's query lists."""
 
 
 class ComponentAnswer(Struct, frozen=True):
-    """What some ``objects`` retain together, these included, and the findings about that alone.
+    """What some ``objects`` retain together, themselves included, and the findings about it.
 
-    A share in a sentence is that of the reachable heap.
+    Shares are of the reachable heap.
     """
 
     objects: int
@@ -53,7 +53,7 @@ def rules_of_waste(kind: str) -> list[Callable[[GraphCase], Iterator[Ranked]]]:
 
 
 def component_findings(snapshot: Snapshot, numbers: Numbers) -> ComponentAnswer:
-    """The findings about what some objects retain, those first that would free most."""
+    """The findings about what some objects retain, those that would free most first."""
     chosen = distinct(np.asarray(numbers, np.int64))
     has = retained_set(snapshot, chosen)
     total = int(snapshot.objects.shallow[has].sum())
@@ -64,7 +64,7 @@ def component_findings(snapshot: Snapshot, numbers: Numbers) -> ComponentAnswer:
 
 
 def filtered_findings(snapshot: Snapshot, filter_text: str) -> ComponentAnswer:
-    """The findings about what the objects of a filter retain.
+    """The findings about what the objects that match a filter retain.
 
     Raises :class:`BadRequestError` for a wrong filter and where no object fits, and :class:`LackingError`.
     """
@@ -74,7 +74,7 @@ def filtered_findings(snapshot: Snapshot, filter_text: str) -> ComponentAnswer:
 
 
 def _within(snapshot: Snapshot, ranked: Ranked) -> SnapshotFinding:
-    """A finding whose links lead to the component's objects: the rules' queries are about the whole dump."""
+    """A finding with links to the component's objects: the rules' queries are about the whole dump."""
     finding, objects = ranked.finding, ranked.objects
     if objects is None:
         return finding

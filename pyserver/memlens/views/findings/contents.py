@@ -1,4 +1,4 @@
-"""Sentences without the texts of strings that they quote, for what leaves the machine."""
+"""Sentences without quoted texts of strings, for what leaves the machine."""
 
 from msgspec.structs import replace
 

@@ -1,4 +1,4 @@
-"""``finding:`` in the filter over a heap dump: the objects that findings are about, by these findings' names."""
+"""The filter term ``finding:`` of heap dumps: the objects of findings with a name."""
 
 import numpy as np
 

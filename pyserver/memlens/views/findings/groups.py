@@ -1,4 +1,4 @@
-"""The groups that have the most of a set, with the names, links and queries that sentences need."""
+"""The largest groups of a set, with names, links and queries for sentences."""
 
 from dataclasses import dataclass
 from typing import assert_never
@@ -35,13 +35,13 @@ from memlens.views.tables.groupings import (
 from memlens.views.tables.groups import Branch, Group, groups
 
 _NO_STACK = (NO_STACK_NAME, NO_STACK_IN_FILE)
-"""What groups of what has no stack are called."""
+"""The names of groups without stacks."""
 _WHY_NO_STACK: dict[str, Text] = {
     "": phrase("no stack"),
     NOT_RECORDED.text: phrase("no stack (not recorded)"),
     ALLOCATED_BEFORE.text: phrase("no stack (allocated before recording)"),
 }
-"""The same within a sentence, by what stands beside it."""
+"""The same within a sentence."""
 """The end of names of modules and categories that are inferred."""
 
 PROBABLY_YOURS = phrase("probably your code")
@@ -52,7 +52,7 @@ _CHARGED: dict[Attribution, str] = {"mine": "frame", "any": "innermost_frame"}
 
 @dataclass(frozen=True, slots=True)
 class TopGroup:
-    """A group: its name for a sentence, what it has, where to look.
+    """A group: its name for a sentence, its amount, its evidence.
 
     ``largest`` is its largest allocation's size, 0 where that isn't known.
     """
@@ -67,9 +67,9 @@ class TopGroup:
     evidence: Evidence
     figure: Figure
     is_bare: bool
-    """Whether it is what has no stack."""
+    """Whether it is the group without stacks."""
     is_doubtful: bool
-    """Whether its line is the program's own only probably: no rule names it, but stacks begin in another project."""
+    """Whether its line is only probably the program's own: no rule names it, but stacks begin in another project."""
 
     @property
     def name(self) -> str:
@@ -82,11 +82,11 @@ class TopGroup:
         return self.name.endswith("(inferred)")
 
     def named(self) -> TextPart:
-        """Its name, which shows it."""
+        """Its name, as a link to it."""
         return linked(self.title, line=self.line, evidence=self.evidence)
 
     def with_function(self) -> Text:
-        """Its name, of a line with the function and whether it is the user's only probably in parentheses."""
+        """Its name; a line's with the function, and a note if it is only probably the user's, in parentheses."""
         function = [function_name(self.function)] if self.function and self.line is not None else []
         remarks = [*function, *([PROBABLY_YOURS] if self.is_doubtful else [])]
         if not remarks:
@@ -94,13 +94,13 @@ class TopGroup:
         return in_a_row([self.named(), in_parentheses(in_a_row(remarks, ", "))], " ")
 
     def measured(self) -> TextPart:
-        """What it has, which shows it."""
+        """Its amount, as a link to it."""
         return amount(self.figure, self.evidence)
 
 
 @dataclass(frozen=True, slots=True)
 class TopGroups:
-    """The groups with the most, the most first, how many there are, and the whole set's sum."""
+    """The largest groups in order, the number of all groups, and the sum of the whole set."""
 
     groups: list[TopGroup]
     count: int
@@ -147,7 +147,7 @@ def top_groups(
 
 
 def _function(row: Group) -> str:
-    """The function of a group's line; formats that have none write the line again."""
+    """The function of a group's line; in formats without functions it repeats the line."""
     if row.place is None or row.place.function in ("", row.name.text, "<module>"):
         return ""
     return short_function(row.place.function)
@@ -173,7 +173,7 @@ def _name(row: Group, by: GroupKind) -> Text:
 
 
 def _without_line(row: Group) -> Text:
-    """A function without a line; one that has no name either is called by its module and address."""
+    """A function without a line; if it has no name either, its module and address."""
     if row.detail == ONLY_NATIVE:
         return phrase("{name} (C++ only)", name=row.name)
     if is_by_address(row.name.text):
@@ -194,7 +194,7 @@ def line_link(snapshot: Snapshot, place: Frame | None) -> LineLink | None:
 
 @kept
 def _files(snapshot: Snapshot) -> U32:
-    """The files of frames, each once: a file may have very many lines, and each is looked up."""
+    """The distinct files of frames: a file may have very many lines, and each file is looked up."""
     return distinct(snapshot.frames.file)
 
 
@@ -229,7 +229,7 @@ def _sql(
 
 
 def sample_sql(value: int, where: str = "", attribution: Attribution = "mine") -> str:
-    """A query for what the samples of a profile have of a value, of those that are charged to a place."""
+    """A query for the sum of a value over the profile's samples that are charged to a place."""
     if not where:
         return f"SELECT total FROM value_types WHERE value = {value}"
     return (

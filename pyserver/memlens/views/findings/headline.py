@@ -1,4 +1,4 @@
-"""What a snapshot says in a few sentences: how much, whose lines, and what would help.
+"""A snapshot in a few sentences: how much, which lines, and what would help.
 
 The first sentence is the shortest, of the peak or of the failure; the second says what held it; a third is the most
 important finding that the others don't say already.
@@ -62,10 +62,10 @@ LEAST_WEIGHT = 0.2
 LEAST_WEIGHT_OF_NOTE = 0.25
 NO_STACKS_SHARE = 0.95
 MUCH_MORE = 2.0
-"""A finding of a heap dump comes first if it matters so many times as much as what retains most."""
+"""A heap dump's finding comes first if its weight is this many times that of what retains most."""
 LEAST_GRAPH_WEIGHT = 0.05
 _SAID = ("dominant_line", "one_site", "dominant_module", "out_of_memory")
-"""Rules whose findings the second sentence says already, or that are of less use than the next ones."""
+"""Rules whose findings the second sentence already covers, or that are less useful than the following ones."""
 
 _PROBABLY_YOURS = phrase("({remark})", remark=PROBABLY_YOURS)
 
@@ -116,7 +116,7 @@ def _peak(case: TraceCase) -> Text:
     info = case.info
     peak = amount(case.peak_figure(), case.peak_evidence())
     if info.events < LEAST_EVENTS:
-        # what was there when the snapshot was taken, without its history
+        # what was live when the snapshot was taken, without a trace
         if (info.reserved_at_end_bytes or 0) <= info.peak_bytes:
             return phrase("{peak} in use when the snapshot was taken.", peak=peak)
         reserved = amount(case.reserved_figure(), Evidence("state", case.at(info.events)))
@@ -173,7 +173,7 @@ def _of_graph(case: GraphCase) -> tuple[str, Sentences]:
         apart=phrase("; another {size} is unreachable", size=format_bytes(apart)) if apart > 0 else "",
     )
     found = ranked(case.snapshot, None)
-    # what retains most goes first, a note or not
+    # what retains most goes first, even if it is a note
     holding = max(
         filter(lambda each: _says_holding(each.finding), found), key=lambda each: each.weight, default=None
     )
@@ -200,7 +200,7 @@ def _of_graph(case: GraphCase) -> tuple[str, Sentences]:
 
 
 def _unreachable(case: GraphCase, apart: int) -> Text | None:
-    """What most of a dump is of which more is out of roots' reach than within it."""
+    """The sentence for a dump of which more is unreachable than reachable."""
     objects = case.snapshot.objects
     lost = np.flatnonzero(objects.distance == NEVER)
     above = objects.dominator[lost]
@@ -239,7 +239,7 @@ def _unreachable(case: GraphCase, apart: int) -> Text | None:
 
 
 def _largest_types(case: GraphCase) -> Text | None:
-    """Where the bytes are of a dump in which nothing retains much: by the objects' own bytes, which add up."""
+    """The largest types of a dump in which nothing retains much, by shallow bytes, which add up."""
     objects = case.snapshot.objects
     reached = objects.distance != NEVER
     shallow = np.bincount(objects.type[reached], objects.shallow[reached], len(case.snapshot.types.name))
@@ -271,7 +271,7 @@ def _largest_types(case: GraphCase) -> Text | None:
 
 
 def _own_types(case: GraphCase) -> Text | None:
-    """The types of the program itself that retain most, where at least two of them have names of their own."""
+    """The program's own types that retain most, if at least two of them have names of their own."""
     packages, types = packages_of(case.snapshot), case.snapshot.types
     names = case.type_names()
     least = max(1, int(LEAST_OWN_SHARE * case.whole))
@@ -307,7 +307,7 @@ def _says_holding(finding: SnapshotFinding) -> bool:
 
 
 def _when(case: ProfileCase) -> Text | str:
-    """When the peak was, where the profile has times."""
+    """The time of the peak, if the profile has times."""
     times = case.snapshot.times
     if times is None or case.info.time_unit != "microseconds" or not len(times.peaks):
         return ""
@@ -315,16 +315,16 @@ def _when(case: ProfileCase) -> Text | str:
 
 
 def _held(lines: Text | None) -> Text | None:
-    """What has the most of a set."""
+    """The sentence about the largest groups of a set."""
     return phrase("Held by {lines}.", lines=lines) if lines else None
 
 
 def _list(
     snapshot: Snapshot, found: TopGroups, attribution: Attribution = "mine", *, shares: bool = True
 ) -> Text | None:
-    """The lines that have the most, and what the others have; of a profile with functions and what may be in pools.
+    """The largest lines and the rest; for profiles with functions, and a note about pools.
 
-    In place of an allocator's or a helper's line, through which nearly everything was allocated, those that called it.
+    If nearly everything was allocated through an allocator's or helper's line, its callers instead.
     """
     if found.groups and shares and 0 < found.groups[0].amount < SPREAD_SHARE * found.total:
         most = found.groups[0]
@@ -371,7 +371,7 @@ def _share(group: TopGroup, found: TopGroups, snapshot: Snapshot) -> Text:
 
 
 def _most_important(snapshot: Snapshot, device: int | None) -> Text | None:
-    """The finding that matters most of those that the headline doesn't say already; a note if there is none."""
+    """The most important finding that the headline doesn't cover yet, or else a note."""
     for each in ranked(snapshot, device):
         least = LEAST_WEIGHT_OF_NOTE if each.finding.is_note else LEAST_WEIGHT
         if each.finding.rule not in _SAID and each.weight >= least:

@@ -1,4 +1,4 @@
-"""The rules of each model, and what they find in a snapshot, the most important first."""
+"""The rules of each model, and their findings in a snapshot, ranked."""
 
 from collections.abc import Callable, Collection, Iterator
 from functools import partial
@@ -109,9 +109,9 @@ def names_of_rules(model: Model) -> set[str]:
 
 
 def rules_of(snapshot: Snapshot, device: int | None) -> list[Question]:
-    """The rules for a snapshot, each a question that takes a part of the time; a device None is the first shown.
+    """The rules for a snapshot, as separate questions; a device None is the first shown.
 
-    Each keeps what it found. Raises :class:`BadRequestError` for a device that the snapshot hasn't.
+    Each keeps its findings. Raises :class:`BadRequestError` for a device that the snapshot hasn't.
     """
     info = snapshot.info
     if info.model == "timeline" and device is None:
@@ -151,11 +151,11 @@ def about(snapshot: Snapshot, rules: Collection[str]) -> list[Ranked]:
 def compared_with(
     snapshot: Snapshot, rules: Collection[str], other_bytes: int
 ) -> list[list[SnapshotFinding]]:
-    """What some rules find in a heap dump that is compared with another, with a reachable heap of ``other_bytes``.
+    """The findings of some rules in a heap dump that is compared with another one of ``other_bytes`` reachable bytes.
 
-    That is also what is too little for a finding of this dump alone. Rules about what retains most divide the heap into
-    objects and groups by what is large: their findings of a tenth of that follow in a list of their own.
-    Raises :class:`LackingError`.
+    Includes findings that are too small for this dump alone. Rules about what retains most divide the heap into objects
+    and groups by what is large: their findings of a tenth of that follow in a list of their own. Raises
+    :class:`LackingError`.
     """
     info = graph_of(snapshot.info)
     smaller = min(info.reachable_bytes, other_bytes)
@@ -174,10 +174,12 @@ def compared_with(
 
 
 def ranked(snapshot: Snapshot, device: int | None) -> list[Ranked]:
-    """What all rules found, the most important first, notes last; those of a heap dump about the same bytes are one."""
+    """The findings of all rules, the most important first, notes last; in a heap dump, those about the same bytes are
+    merged.
+    """
     is_dump = heap_dump_of(snapshot.info) is not None
     found = _of_program(snapshot) if is_dump else _by_rules(snapshot, device)
-    # of equals, the order of the rules
+    # ties keep the order of the rules
     return sorted(found, key=lambda each: (each.finding.is_note, -each.weight))
 
 
@@ -187,7 +189,7 @@ def _by_rules(snapshot: Snapshot, device: int | None) -> list[Ranked]:
 
 @keeps
 def _of_program(snapshot: Snapshot) -> list[Ranked]:
-    """What rules find in a heap dump but for the runtime's own tables; findings of the same bytes are one."""
+    """A heap dump's findings except those about the runtime's own tables; findings of the same bytes are merged."""
     case = GraphCase(snapshot, graph_of(snapshot.info))
     return joined(case, [each for each in _by_rules(snapshot, None) if not is_of_the_runtime(case, each)])
 

@@ -1,4 +1,4 @@
-"""How sentences are put together: parts, places in code, and what a rule returns."""
+"""Building sentences: parts, places in code, and a rule's results."""
 
 import re
 from typing import Any, NamedTuple
@@ -20,29 +20,29 @@ from memlens.views.naming.stable_names import stable_name
 
 _MOST_FUNCTION = 40
 _CHANGING = re.compile(r"\s?@(?:0x[0-9a-f]+|\d+)\b|(?<=\[)\d+(?=\])|:\d+\b")
-"""What is another in each dump: ids of objects, places in arrays, and lines, which move when a file is edited."""
+"""What differs between dumps: object ids, positions in arrays, and lines, which move when a file is edited."""
 _IMPLEMENTED = re.compile(r"^<(?P<type>.+?) as .+>(?=::)")
-"""How Rust writes a method of a trait: ``<svc::Node as core::clone::Clone>::clone``."""
+"""A method of a trait in Rust: ``<svc::Node as core::clone::Clone>::clone``."""
 
 
 class Ranked(NamedTuple):
-    """A finding and how much it matters: its share of the whole (0 to 1) times its rule's weight."""
+    """A finding and its weight: its share of the whole (0 to 1) times its rule's weight."""
 
     weight: float
     finding: SnapshotFinding
     objects: npt.NDArray[Any] | None = None
-    """The numbers of the objects that it is about, of a heap dump's: those that its figure is of."""
+    """In a heap dump, the numbers of the objects that its figure is about."""
     alone: SnapshotFinding | None = None
-    """Of findings of the same bytes that were made one: the first without the others."""
+    """If it was merged from findings of the same bytes: the first of these alone."""
 
     @property
     def first(self) -> SnapshotFinding:
-        """The finding without those that were joined to it."""
+        """The finding without the others merged into it."""
         return self.alone or self.finding
 
 
 def as_part(value: Value) -> TextPart:
-    """A value as a part of a sentence, of which any other may have links."""
+    """A value as a part of a sentence; any but plain text may have links."""
     text = as_text(value)
     if isinstance(text, TextPart):
         return text
@@ -57,13 +57,13 @@ def linked(
     evidence: Evidence | None = None,
     objects: ObjectsLink | None = None,
 ) -> TextPart:
-    """A part that leads somewhere."""
+    """A part with a link."""
     part = as_part(value)
     return TextPart(part.text, part.template, part.values, figure, line, evidence, objects)
 
 
 def amount(figure: Figure, evidence: Evidence | None = None, objects: ObjectsLink | None = None) -> TextPart:
-    """An amount, which shows what it is of."""
+    """An amount, as a link to its objects."""
     return linked(str(figure), figure=figure, evidence=evidence, objects=objects)
 
 
@@ -83,7 +83,7 @@ def made(
     """A finding with its text; the title is a phrase without values.
 
     The sentence is a phrase with parts that lead somewhere (:func:`linked`, :func:`amount`) among its values. Rules
-    that find several things say by the parts of the ``subject`` which of them it is.
+    with several findings distinguish them by the parts of the ``subject``.
     """
     known = inferred or (line is not None and line.source == "inferred")
     return SnapshotFinding(
@@ -106,7 +106,7 @@ def base_line(link: LineLink) -> str:
 
 
 def text_in_sql(text: str) -> str:
-    """A text as SQL has it."""
+    """A text as an SQL literal."""
     return "'" + text.replace("'", "''") + "'"
 
 
@@ -120,7 +120,7 @@ def short_function(name: str) -> str:
     text = _IMPLEMENTED.sub(lambda found: found["type"], name.replace("(anonymous namespace)::", ""))
     text = _without_parameters(text.removesuffix(" const"))
     text = without_nested(without_nested(text, "<>"), "[]")
-    # what stands before it is a return type
+    # the text before it is a return type
     text = text.rsplit(" ", 1)[-1] if "operator" not in text else text
     text = "::".join(text.split("::")[-2:]).rpartition("/")[2]
     return shortened(text or name, _MOST_FUNCTION)
@@ -142,6 +142,6 @@ def _without_parameters(name: str) -> str:
     for at in range(len(name) - 1, -1, -1):
         depth += (name[at] == ")") - (name[at] == "(")
         if not depth:
-            # of operator() the parentheses are the name
+            # the parentheses of operator() are part of the name
             return name[:at] if name.endswith(")") and at and not name[:at].endswith("operator") else name
     return name

@@ -3,12 +3,12 @@
 A snapshot beside ``v8.writeHeapSnapshot`` in the process takes 3% more of its memory (3.2 GB at most for a file of
 470 MB), says how far it is, and is written as this user, whatever the process may write and wherever it runs.
 
-A timeline (``.heaptimeline``) is a heap snapshot with the moments at which V8 looked at the heap and the stack that
-allocated each object. Each look is a full garbage collection, every 50 ms (``HeapObjectsMap::PushHeapObjectsStats`` of
-V8). The snapshot doesn't have what was freed again before its end, so what V8 reports of that meanwhile is written into
-its header, in a field of Memlens' own.
+A timeline (``.heaptimeline``) is a heap snapshot with the times at which V8 examined the heap and the stack that
+allocated each object. Each time is a full garbage collection, every 50 ms (``HeapObjectsMap::PushHeapObjectsStats`` of
+V8). The snapshot lacks what was freed before its end, so what V8 reports about that is written into its header, in a
+field of Memlens's own.
 
-A sampling (``.heapprofile``) is a tree of stacks with estimates of what of theirs is live.
+A sampling profile (``.heapprofile``) is a tree of stacks with estimates of their live bytes.
 """
 
 import contextlib
@@ -46,7 +46,7 @@ class Inspected(NamedTuple):
 
     inspector: Inspector
     program: Text
-    """What it is called at the beginning of a sentence."""
+    """Its name at the beginning of a sentence."""
     is_alive: Callable[[], bool]
     timeout_s: float
     """How long to wait for its answers."""
@@ -64,7 +64,7 @@ def busy(program: Text, timeout_s: float) -> DumpError:
 
 @contextlib.contextmanager
 def explained(program: Text, is_alive: Callable[[], bool]) -> Iterator[None]:
-    """Say of a connection that was closed what it means."""
+    """Explain what a closed connection means."""
     try:
         yield
     except UnreadableError as error:
@@ -84,8 +84,8 @@ def explained(program: Text, is_alive: Callable[[], bool]) -> Iterator[None]:
 def snapshot(of: Inspected, file: Path, report: Report) -> None:
     """Write a heap snapshot into ``file``.
 
-    ``report`` gets the bytes written so far, and before there are any how much of the heap V8 has gone through, 0 to 1.
-    Raises :class:`DumpError`, InspectorError.
+    ``report`` gets the bytes written so far; before the first, the fraction of the heap that V8 has traversed. Raises
+    :class:`DumpError`, InspectorError.
     """
     with file.open("wb") as output:
         if not _received(of, "HeapProfiler.takeHeapSnapshot", output.write, report):
@@ -106,13 +106,13 @@ def recorded(
 
 
 def timeline(of: Inspected, file: Path, stopped: Callable[[], bool], report: Report) -> None:
-    """Write what is alive of what is allocated until ``stopped``, and when and by which stack it was allocated.
+    """Record allocations until ``stopped``, and write those still alive with their times and stacks.
 
     ``report`` is as in :func:`snapshot`, once it has stopped. Raises :class:`DumpError`, InspectorError.
     """
     allocated = _Allocated()
     with file.open("wb") as output:
-        # enabled, it says when a page has moved to another process, where it is tracked from the beginning
+        # when enabled, it reports that a page moved to another process, where tracking starts again
         _asked(of, "HeapProfiler.enable")
         _asked(of, "HeapProfiler.startTrackingHeapObjects", trackAllocations=True)
         while not stopped():
@@ -131,7 +131,7 @@ def timeline(of: Inspected, file: Path, stopped: Callable[[], bool], report: Rep
 
 
 def sampling(of: Inspected, file: Path, stopped: Callable[[], bool]) -> None:
-    """Write which stacks allocated what is live of what is allocated until ``stopped``, estimated.
+    """Sample allocations until ``stopped``, and write estimates of the live bytes by stack.
 
     Raises :class:`DumpError`, InspectorError.
     """
@@ -147,7 +147,7 @@ def sampling(of: Inspected, file: Path, stopped: Callable[[], bool]) -> None:
 
 
 def _received(of: Inspected, method: str, write_piece: Callable[[bytes], int], report: Report) -> int:
-    """Have a snapshot sent by a method of the inspector, and write its pieces; return the bytes, 0 if it refused."""
+    """Request a snapshot by a method of the inspector, and write its chunks; return the bytes, 0 if it was refused."""
     asked, written = of.inspector.send(method, reportProgress=True), 0
     has_begun, deadline = False, time.monotonic() + of.timeout_s
     while (message := of.inspector.receive(POLL_S)) is None or message.id != asked:
@@ -193,7 +193,7 @@ def _nothing(of: Inspected) -> DumpError:
 
 
 class _Allocated:
-    """What was alive of each interval's allocations when it ended, by the events of the inspector."""
+    """The bytes of each interval's allocations that were alive at its end, from the inspector's events."""
 
     def __init__(self) -> None:
         self._bytes: dict[int, int] = {}
@@ -201,7 +201,7 @@ class _Allocated:
     def add(self, update: list[int]) -> None:
         """Add an event: triples of an interval's number, its objects and its bytes that are alive now."""
         for interval, size in zip(update[::3], update[2::3], strict=False):
-            # later events say how much of it is left
+            # later events say how many of these bytes are left
             if 0 <= interval < _MOST_INTERVALS and 0 <= size < _MOST_INTERVAL_BYTES:
                 self._bytes.setdefault(interval, size)
 
@@ -211,7 +211,7 @@ class _Allocated:
 
 
 class _WithHeader:
-    """Passes a snapshot's pieces on, and adds to its header what was allocated."""
+    """Forwards a snapshot's chunks, and adds the allocated bytes to its header."""
 
     def __init__(self, write: Callable[[bytes], int], allocated: _Allocated) -> None:
         self._write = write
@@ -219,7 +219,7 @@ class _WithHeader:
         self._head: bytes | None = b""
 
     def write(self, piece: bytes) -> int:
-        """Take the next piece; return how long it is."""
+        """Forward the next chunk; return its length."""
         if self._head is None:
             return self._write(piece)
         self._head += piece
@@ -233,7 +233,7 @@ class _WithHeader:
         return len(piece)
 
     def finish(self) -> None:
-        """Pass on what waits for the end of the header."""
+        """Forward what is held back until the header is complete."""
         if self._head is not None:
             self._write(self._head)
             self._head = None

@@ -1,6 +1,6 @@
 """A client of V8's inspector, in Node.js and in browsers: WebSockets with messages of the Chrome DevTools Protocol.
 
-What answers isn't trusted: it may be another program than the one that was expected at the port.
+Answers aren't trusted: another program than the expected one may listen at the port.
 """
 
 import contextlib
@@ -21,7 +21,7 @@ from websockets.sync.client import ClientConnection, connect
 _OPENING_S = 2.0
 _CLOSING_S = 2.0
 _SENDING_S = 5.0
-"""How long a send may wait. Requests are short: what reads none for so long, as it sends pings, is no inspector."""
+"""How long a send may block. Requests are short: a peer that doesn't read one in this time is no inspector."""
 _LISTED_S = 5.0
 """How long the whole list of targets may take."""
 _LISTED_BYTES = 16 << 20
@@ -40,7 +40,7 @@ class InspectorError(Exception):
 
 
 class UnreadableError(InspectorError):
-    """The inspector answers otherwise than it should."""
+    """The inspector's answer isn't what the protocol says."""
 
 
 class Target(msgspec.Struct):
@@ -54,7 +54,7 @@ class Target(msgspec.Struct):
 
     @property
     def path(self) -> str:
-        """Where its session is, at the address that was asked, whatever host the answer names."""
+        """The URL of its session, at the requested address, whatever host the answer names."""
         try:
             return urlsplit(self.webSocketDebuggerUrl).path
         except ValueError:
@@ -62,7 +62,7 @@ class Target(msgspec.Struct):
 
 
 class _Event(msgspec.Struct):
-    """What events say that are of interest here."""
+    """The parameters of the events that are used here."""
 
     chunk: str = ""
     done: int = 0
@@ -102,7 +102,7 @@ class Inspector:
         return self._last
 
     def receive(self, timeout_s: float) -> Message | None:
-        """Return the next message, or None if none comes in that time."""
+        """Return the next message, or None after a timeout."""
         try:
             message = _decode(self._connection.recv(timeout_s))
         except TimeoutError:
@@ -116,7 +116,7 @@ class Inspector:
         return message
 
     def answer(self, timeout_s: float, method: str, **params: object) -> Message | None:
-        """The answer to a request; None if there is none in time."""
+        """Return the answer to a request; None after a timeout."""
         number, deadline = self.send(method, **params), time.monotonic() + timeout_s
         while (left := deadline - time.monotonic()) > 0:
             message = self.receive(left)
@@ -125,7 +125,7 @@ class Inspector:
         return None
 
     def value(self, expression: str, timeout_s: float) -> object:
-        """Evaluate an expression in the program; None if there is no answer in time."""
+        """Evaluate an expression in the program; None after a timeout."""
         match self.answer(timeout_s, "Runtime.evaluate", expression=expression, returnByValue=True):
             case Message(result={"result": {"value": value}}):
                 return value
@@ -133,14 +133,14 @@ class Inspector:
 
 
 def written(address: Address) -> str:
-    """An address as URLs have it."""
+    """An address in the form used in URLs."""
     host, port = address
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
 @contextlib.contextmanager
 def session(address: Address, path: str) -> Iterator[Inspector | None]:
-    """A session with what is inspected at a path of an address; None if nothing answers there."""
+    """Open a session at an address and path; None if nothing answers."""
     with contextlib.ExitStack() as stack:
         try:
             # with a socket of our own, which is never redirected to another address
@@ -167,7 +167,7 @@ def session(address: Address, path: str) -> Iterator[Inspector | None]:
 
 
 def _limit_sends(connection: socket.socket, seconds: float) -> None:
-    """Have a send fail that waits for longer: meanwhile nothing else can be sent, nor can the connection be closed."""
+    """Let sends time out: while one blocks, nothing else can be sent and the connection can't be closed."""
     whole, rest = divmod(round(seconds * 1e6), 1_000_000)
     limit = (
         struct.pack("@I", round(seconds * 1e3))
@@ -178,12 +178,12 @@ def _limit_sends(connection: socket.socket, seconds: float) -> None:
 
 
 def targets(address: Address) -> list[Target] | None:
-    """What can be inspected at an address, by the inspector's own list; None if no inspector answers there."""
+    """The targets that the inspector at an address lists; None if no inspector answers."""
     client = http.client.HTTPConnection(*address, timeout=_OPENING_S)
     try:
         client.connect()
         own = client.sock
-        # each byte in time isn't enough: somebody may send them one by one
+        # a timeout per read isn't enough: the peer may send single bytes
         clock = threading.Timer(_LISTED_S, _hang_up, (own,))
         clock.daemon = True
         clock.start()

@@ -29,10 +29,10 @@ from memlens.programs import program
 from memlens.texts import phrase
 
 _LATE_S = 5.0
-"""How long an inspector is waited for, and then for that it closes, once it is no longer needed."""
+"""How long to wait for the inspector to open, and to close again when it is no longer needed."""
 
 _CLOSED_S = 2.0
-"""How long it is waited for that it closes when a dump or a recording is given up.
+"""How long to wait for it to close when a dump or recording is cancelled.
 
 Node.js 20 crashes now and then if a session ends just when it closes its inspector.
 """
@@ -60,7 +60,7 @@ def record(
 
 @contextlib.contextmanager
 def inspected(pid: int, arguments: tuple[str, ...], timeout_s: float) -> Iterator[Inspected]:
-    """A session with the process itself, whose inspector is opened for that, and closed again, unless it was open.
+    """Open a session with the process; its inspector is opened if necessary, and then closed again.
 
     Raises :class:`DumpError`, also in place of the InspectorError of the session.
     """
@@ -112,15 +112,15 @@ def _wait(pid: int, ports: set[int], deadline: float, timeout_s: float) -> None:
 
 
 def _opened(pid: int, before: set[Address] | None, ports: set[int]) -> list[Address]:
-    """Where the inspector may have been opened: on Linux what the process has begun to listen at."""
+    """Addresses at which the inspector may be open: on Linux, those at which the process began to listen."""
     now = _listening(pid)
     return _candidates(now, ports) if now is None or before is None else sorted(now - before)
 
 
 def _close_later(pid: int, before: set[Address] | None, ports: set[int]) -> None:
-    """Have the process close its inspector when it comes to it: whoever reaches that can make it run anything.
+    """Have the process close its inspector when it can: whoever connects can make the process run anything.
 
-    The session is kept until then, as Node.js may lose what a session that has ended asked for.
+    The session stays open until then, as Node.js may drop requests of a closed session.
     """
     guarded = f"process.pid === {_inner_pid(pid)} && ({_CLOSE})"
     deadline, was_open = time.monotonic() + _LATE_S, False
@@ -155,7 +155,7 @@ def _found(pid: int, addresses: list[Address], timeout_s: float) -> Iterator[Ins
 def _open(pid: int, arguments: tuple[str, ...]) -> None:
     """Make Node.js open its inspector."""
     if sys.platform == "win32":
-        # the equivalent of the signal is a function of Node.js itself: an administrator runs no other user's
+        # the equivalent of the signal calls a function in Node.js: an administrator doesn't run another user's code
         node, own = program("node"), Path(arguments[0])
         if node is None and own.is_absolute() and not ctypes.windll.shell32.IsUserAnAdmin():
             node = own
@@ -179,7 +179,7 @@ def _open(pid: int, arguments: tuple[str, ...]) -> None:
     else:
         catches = not {"--disable-sigusr1", "--permission"} & set(arguments)
     if not catches:
-        # the signal would end it
+        # the signal would terminate it
         raise DumpError(
             phrase("Process {pid} doesn't open its inspector on request", pid=str(pid)),
             advice=phrase("It has only just started, or was started with --disable-sigusr1 or --permission."),
@@ -207,7 +207,7 @@ def _not_opened(pid: int, ports: set[int], timeout_s: float) -> DumpError:
 
 @contextlib.contextmanager
 def _node_at(address: Address) -> Iterator[Inspector | None]:
-    """A session with the process whose inspector listens at an address; None if none does."""
+    """Open a session with the process if its inspector listens at an address; else None."""
     node = next((each for each in targets(address) or [] if each.type == "node"), None)
     if node is None:
         yield None
@@ -222,12 +222,12 @@ def _is_taken(port: int) -> bool:
 
 
 def _named_ports(arguments: tuple[str, ...]) -> set[int]:
-    """The ports at which the inspector may listen, by the command line."""
+    """The ports that the command line gives the inspector."""
     return {int(match[1]) for word in arguments if (match := _PORT_OPTION.fullmatch(word))} or {_DEFAULT_PORT}
 
 
 def _candidates(listening: set[Address] | None, ports: set[int]) -> list[Address]:
-    """Where the inspector may be open; nothing else that the process listens at is asked."""
+    """Addresses at which the inspector may be open; no other port of the process is contacted."""
     if listening is None:
         return [("127.0.0.1", port) for port in sorted(ports)]
     return sorted(address for address in listening if address[1] in ports or _ANY_PORT in ports)

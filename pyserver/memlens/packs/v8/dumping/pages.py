@@ -1,9 +1,8 @@
 """Pages and workers of browsers that run with ``--remote-debugging-port``: Chrome, Edge, programs made with Electron.
 
-A browser lists its targets at http://127.0.0.1:PORT/json/list, and speaks to each over a WebSocket of its own. Where
-that is comes from the command line, and a port of 0 from the file DevToolsActivePort in its folder of user data
-(``content/browser/devtools`` of Chromium). Only addresses of this machine are looked for; what a person names may be
-elsewhere.
+A browser lists its targets at http://127.0.0.1:PORT/json/list; each has a WebSocket of its own. The port is in the
+command line, or if that says 0, in the file DevToolsActivePort of the user data folder (``content/browser/devtools`` of
+Chromium). Only local addresses are searched; an address that the user names may be remote.
 """
 
 import contextlib
@@ -52,7 +51,7 @@ _MOST_PAGES = 500
 _MOST_NAME = 200
 _MOST_URL = 1000
 _INTRODUCED_S = 2.0
-"""How long a page may take to tell of its workers."""
+"""How long a page may take to report its workers."""
 
 _ID = re.compile(r"[\w.-]{1,100}", re.ASCII)
 _PATH = re.compile(r"/[\w./-]{1,200}", re.ASCII)
@@ -91,7 +90,7 @@ class Page(NamedTuple):
 
     @property
     def browser(self) -> str:
-        """Where it is debugged, as ``127.0.0.1:9222``."""
+        """Its debugging address, as ``127.0.0.1:9222``."""
         return written(self.address)
 
     @property
@@ -111,7 +110,7 @@ class Page(NamedTuple):
 
 
 def found(processes: Iterable[Process]) -> list[Page]:
-    """Return the pages of the browsers among processes, as far as they are debugged at an address of this machine."""
+    """Return the pages of the browsers among some processes that have a local debugging address."""
     addresses = {address: None for each in processes for address in _addresses(each)}
     return [page for address in addresses for page in _pages(address, _IN_BROWSERS) or []]
 
@@ -173,10 +172,10 @@ def inspected(page: Page, timeout_s: float) -> Iterator[Inspected]:
 
 
 def _introduce_workers(address: Address) -> None:
-    """Make the pages of a browser tell it of their workers.
+    """Make a browser's pages report their workers.
 
-    Until then it lists these without an address, and passes nothing on to them. DevTools asks for the same when it is
-    opened for a page.
+    Until then it lists them without an address and forwards nothing to them. DevTools does the same when it is opened
+    for a page.
     """
     for page in _pages(address, _WITH_WORKERS) or []:
         with session(address, page.path) as inspector, contextlib.suppress(InspectorError):
@@ -186,7 +185,7 @@ def _introduce_workers(address: Address) -> None:
 
 
 def _addresses(process: Process) -> list[Address]:
-    """Where a browser's process is debugged, as far as that is an address of this machine."""
+    """The debugging address of a browser's process, if it is local."""
     if any(word.startswith(_CHILD) for word in process.arguments):
         return []  # a renderer, which gets the browser's options as well
     named = [match[1] for word in process.arguments if (match := _PORT.fullmatch(word))]
@@ -199,7 +198,7 @@ def _addresses(process: Process) -> list[Address]:
         return [("127.0.0.1", port)]
     if not linux.shares_network(process.pid):
         return []
-    # of a browser that has ended, the file with its port may still be there
+    # the file with the port of a browser that has exited may still exist
     return sorted(
         each for each in linux.listening(process.pid) if each[1] == port and is_this_machine(each[0])
     )
@@ -256,7 +255,7 @@ def _pages(address: Address, types: Iterable[PageType | Literal["node"]]) -> lis
 
 
 def _path_of(target: Target) -> str:
-    """Where a target's session is; empty if there can't be one, as some browsers allow only one at a time."""
+    """The path of a target's session; empty if it can have none: some browsers allow only one at a time."""
     path = target.path
     return path if _PATH.fullmatch(path) and ".." not in path else ""
 
@@ -273,7 +272,7 @@ def _is_at(page: Page, name: str) -> bool:
 
 
 def _the_one(pages: list[Page], name: str) -> Page:
-    """The only page that a name means, or the one that it names exactly."""
+    """The only page that matches a name, or the one that matches exactly."""
     exact = [each for each in pages if name in (each.url, each.target)]
     match exact or pages:
         case [page]:

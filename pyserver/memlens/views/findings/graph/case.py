@@ -1,4 +1,4 @@
-"""What the rules for heap dumps look at: objects, their types and what holds them, and figures of sets of them."""
+"""The input of the rules for heap dumps: objects, their types and holders, and figures of sets of objects."""
 
 import re
 from collections.abc import Callable, Collection, Sequence
@@ -46,12 +46,12 @@ RUNTIME_KINDS = ("synthetic", "root", "code", "object shape", "hidden")
 """Kinds of types whose objects are the engine's, and none of the program's."""
 _MODULE = re.compile(r"\s\(.*\)$")
 _ENGINE_TYPE = re.compile(r"\((?:imemo )?([a-z][a-z ]*)\)")
-"""What engines call types of objects without a class: ``(compiled code)``, ``(array)``, ``(imemo env)``."""
+"""Engines' names for types of objects without a class: ``(compiled code)``, ``(array)``, ``(imemo env)``."""
 _PLAIN_TYPES = frozenset((
     "bigint", "class without a name", "compiled code", "concatenated string", "number", "object shape", "regexp",
     "sliced string", "string", "symbol",
 ))  # fmt: skip
-"""Those of them that say by themselves what they are."""
+"""Those of these names that are clear by themselves."""
 
 
 @cache
@@ -67,7 +67,7 @@ def _class_types() -> frozenset[str]:
 
 @dataclass(frozen=True, slots=True)
 class Component:
-    """A part of a heap dump that rules are about alone: what some objects retain."""
+    """A part of a heap dump to which rules are restricted: what some objects retain."""
 
     has: Mask
     """One item per object."""
@@ -82,8 +82,8 @@ class GraphCase:
     info: GraphInfo
     component: Component | None = None
     compared_with: int | None = None
-    """For findings of another dump that are looked for in this one: the reachable heap of the smaller one, in bytes, or
-    less. What is too little to be said of this dump alone is then found as well."""
+    """When findings of another dump are searched here: at most the reachable bytes of the smaller dump. Findings too
+    small for this dump alone are then found as well."""
 
     @property
     def known(self) -> Objects:
@@ -97,7 +97,7 @@ class GraphCase:
 
     @property
     def is_managed(self) -> bool:
-        """Whether what the platform's own objects keep for themselves is known by their packages."""
+        """Whether packages tell which objects the platform keeps for itself."""
         return self.known.platform.is_managed
 
     @property
@@ -107,28 +107,28 @@ class GraphCase:
 
     @property
     def least(self) -> int:
-        """Bytes from which a rule says something: 1% of the reachable heap, and 32 KiB; of a component 1 KiB."""
+        """The least bytes of a finding: 1% of the reachable heap, and 32 KiB; in a component 1 KiB."""
         if self.component is not None:
             return max(_LEAST_OF_COMPONENT, int(LEAST_SHARE * self.component.bytes))
         return self.at_least(LEAST_SHARE, LEAST_BYTES)
 
     def at_least(self, share: float, least: int, whole: int | None = None) -> int:
-        """Bytes from which a rule says something: a share of the reachable heap, or of another whole, and a number."""
+        """The least bytes of a finding: a share of the reachable heap, or of another whole, and a number."""
         if self.compared_with is not None:
             return 1
         return max(least, int(share * (self.whole if whole is None else whole)))
 
     @property
     def shared(self) -> int:
-        """Bytes of which a share is large: the whole, or so that the same is large in two dumps that are compared."""
+        """The bytes that shares refer to: the whole, or a common number for two compared dumps."""
         return self.whole if self.compared_with is None else self.compared_with
 
     def most(self, number: int) -> int:
-        """So many findings of one rule, at most."""
+        """The maximum number of findings of one rule."""
         return number if self.compared_with is None else _MOST_COMPARED
 
     def type_names(self) -> list[str]:
-        """The name of each type as SQL has it, without its module."""
+        """The name of each type as in SQL, without its module."""
         return plain_type_names(self.snapshot)
 
     def types_where(self, test: Callable[[str], object]) -> list[int]:
@@ -147,7 +147,7 @@ class GraphCase:
         return self.reached(np.concatenate(parts) if parts else np.zeros(0, np.uint32))
 
     def counts(self, numbers: Numbers) -> Mask:
-        """Which of some objects are reachable; of a component also which are in it."""
+        """A mask of the objects that are reachable, and in the component if there is one."""
         found: Mask = self.snapshot.objects.distance[numbers] != NEVER
         if self.component is not None:
             found &= self.component.has[numbers]
@@ -167,22 +167,22 @@ class GraphCase:
     def retained(self, numbers: Numbers) -> int:
         """What would be freed without some objects."""
         if len(numbers) == 1:
-            # what one object retains is all that it dominates, which is known
+            # the retained size of a single object is stored
             only = int(numbers[0])
             is_reached = int(self.snapshot.objects.distance[only]) != NEVER
             return reached(self.snapshot).retained(only) if is_reached else 0
         return retained_by(self.snapshot, numbers).retained_bytes if len(numbers) else 0
 
     def at_most(self, numbers: Numbers) -> int:
-        """A bound of that: bytes that these objects dominate, in which nested ones count twice."""
+        """An upper bound: the bytes that these objects dominate, counting nested ones twice."""
         return min(int(self.snapshot.objects.retained[numbers].sum()), self.whole)
 
     def kinds(self, test: Callable[[str], object]) -> Numbers:
-        """An item for each number of a byte: whether references of that kind have a name that passes a test."""
+        """A mask over all 256 reference kinds: those whose names pass a test."""
         return kinds_where(self.snapshot, lambda kind: test(kind.name))
 
     def named(self, name: str) -> Numbers:
-        """The numbers of references of one of the names that rules look for in dumps of this kind."""
+        """The numbers of references with one of the names that the pack's rules look for."""
         return _named(self.snapshot, self.known.named_references)[name]
 
     def sources(self, references: Numbers) -> Numbers:
@@ -202,7 +202,7 @@ class GraphCase:
         return found
 
     def allocated_at(self, numbers: Numbers) -> LineLink | None:
-        """Where at least half of some objects were allocated, in the user's own code, if the dump has that."""
+        """The line of the user's own code that allocated at least half of some objects, if the dump has it."""
         stacks = self.snapshot.objects.stack
         if stacks is None or not len(numbers):
             return None
@@ -229,7 +229,7 @@ class GraphCase:
         return LineLink(file, line or 0, self.snapshot.frames.rows([frame])[frame][2], frame)
 
     def of_their_types(self, numbers: Numbers) -> str:
-        """A condition for the types of some objects."""
+        """An SQL condition for the types of some objects."""
         names = self.type_names()
         return of_types([names[kind] for kind in distinct(self.snapshot.objects.type[numbers]).tolist()])
 
@@ -263,13 +263,13 @@ def _named(snapshot: Snapshot, wanted: tuple[str, ...]) -> dict[str, Numbers]:
 
 @kept
 def _twins(snapshot: Snapshot) -> frozenset[int]:
-    """The types whose name another has as well."""
+    """The types whose name another type has as well."""
     names, counts = counted(snapshot.types.name)
     return frozenset(np.flatnonzero(np.isin(snapshot.types.name, names[counts > 1])).tolist())
 
 
 def is_internal(name: str) -> bool:
-    """Whether a type is the engine's own, whose name says nothing of the program: ``(array)``, ``(imemo env)``."""
+    """Whether a type is internal to the engine: ``(array)``, ``(imemo env)``."""
     found = _ENGINE_TYPE.fullmatch(name)
     return found is not None and found[1] not in _PLAIN_TYPES
 
@@ -318,7 +318,7 @@ def is_class(row: ObjectRow) -> bool:
 
 
 def object_part(case: GraphCase, number: int, *, begins: bool = False) -> TextPart:
-    """An object by its name, which shows it."""
+    """An object's name, as a link to it."""
     name = object_name(case, case.row(number), begins=begins)
     return linked(name, line=case.line(number), objects=ObjectsLink("object", number))
 
@@ -329,17 +329,17 @@ def figure(amount: int, sql: str, kind: FigureKind = "retained", unit: str = "by
 
 
 def measured(amount: Figure, objects: ObjectsLink | None = None) -> TextPart:
-    """An amount, which shows what it is of."""
+    """An amount, as a link to its objects."""
     return linked(str(amount), figure=amount, objects=objects)
 
 
 def retained_sql(condition: str) -> str:
-    """A query for what the objects retain together for which a condition holds, and that are reachable."""
+    """A query for what the reachable objects that satisfy a condition retain together."""
     return f"SELECT retained(object) FROM objects WHERE {condition} AND distance IS NOT NULL"
 
 
 def chosen(condition: str) -> ObjectsLink:
-    """The objects for which a condition holds, and that are reachable, those first that retain most."""
+    """A query for the reachable objects that satisfy a condition, those that retain most first."""
     return ObjectsLink(
         "query", 0,
         f"SELECT * FROM objects WHERE {condition} AND distance IS NOT NULL ORDER BY retained_bytes DESC",
@@ -347,17 +347,17 @@ def chosen(condition: str) -> ObjectsLink:
 
 
 def of_types(names: Collection[str]) -> str:
-    """A condition for the types of objects."""
+    """An SQL condition for the types of objects."""
     listed = ", ".join(text_in_sql(name) for name in dict.fromkeys(names))
     return f"type IN ({listed})"
 
 
 def common_reference(case: GraphCase, members: Numbers) -> str:
-    """By which field of which type most of some objects are held: ``HashMap$Node.value``; empty where that varies."""
+    """The field through which most of some objects are held: ``HashMap$Node.value``; empty if that varies."""
     stored, objects = case.snapshot.references, case.snapshot.objects
     some = members[:: max(1, len(members) // 2_000)][:2_000].astype(np.int64)
     begins, ends = (stored.referrer_start[some + after].astype(np.int64) for after in (0, 1))
-    # no more than four references to each
+    # at most four references to each
     places = begins[:, np.newaxis] + np.arange(4)
     there = places < ends[:, np.newaxis]
     sources = stored.referrer[places[there]].astype(np.int64)
@@ -369,7 +369,7 @@ def common_reference(case: GraphCase, members: Numbers) -> str:
     names = np.where(by_text[kinds], stored.name[references].astype(np.int64), -1)
     keys = np.stack((objects.type[sources].astype(np.int64), kinds, names), axis=1)
     counts = np.bincount(first_equal(keys))
-    # of equally many those that were seen first
+    # on a tie, the first seen
     first = int(np.argmax(counts))
     if int(counts[first]) < len(some) // 2:
         return ""

@@ -1,4 +1,4 @@
-"""Collections with few elements or none, and numbers in objects of their own."""
+"""Empty and small collections, and boxed numbers."""
 
 from collections.abc import Iterator
 from typing import NamedTuple

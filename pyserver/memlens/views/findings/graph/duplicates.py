@@ -1,4 +1,4 @@
-"""Strings, arrays and images that are in memory several times."""
+"""Duplicate strings, arrays and images."""
 
 import os
 import re
@@ -30,10 +30,10 @@ from memlens.views.heap.objects.reference_kinds import string_types
 from memlens.views.heap.objects.rows import Numbers
 
 _UNSURE_SHARE = 0.1
-"""Of what copies come to: where less of it is of texts that aren't known to the end, the sentence doesn't say so."""
+"""The share of the bytes of copies below which the sentence doesn't mention partly known texts."""
 _MOST_BYTES_OF_A_CHARACTER = 4
 QUOTED = "“{text}” {n} times"
-"""The template of a sentence's part that quotes a string's text."""
+"""The template of a part that quotes a string's text."""
 _MOST_SHOWN, _MOST_LOOKED_AT = 3, 50
 _MOST_TEXT = 40
 _MOST_HEAD = 100
@@ -65,7 +65,7 @@ def strings(case: GraphCase) -> Iterator[Ranked]:
         members, is_joined = members[kept], is_joined[kept]
     if len(members) < 2:
         return
-    # by tables over all strings, as sorting millions of numbers takes longer
+    # with tables over all strings, because sorting millions of numbers takes longer
     is_used = np.zeros(len(ends), np.bool_)
     is_used[objects.name[members]] = True
     used = np.flatnonzero(is_used)
@@ -107,7 +107,7 @@ def strings(case: GraphCase) -> Iterator[Ranked]:
         if not freed[group] or len(texts) == _MOST_SHOWN:
             break
         text = _quoted(stored.head(int(begins[group]), _MOST_HEAD))
-        # those that only differ after their beginnings look like one that is said twice
+        # strings that differ only after the quoted beginning would look like a repetition
         texts.setdefault(text, phrase("“{text}” {n} times", text=text, n=int(copies[group])))
     unsure = int(freed[in_part].sum())
     probable = probable if unsure >= _UNSURE_SHARE * total else 0
@@ -137,7 +137,7 @@ def arrays(case: GraphCase) -> Iterator[Ranked]:
     the pixels of images.
     """
     if case.known.has_internal_parts:
-        # parts of objects, and no arrays of the program's
+        # parts of objects, not arrays of the program
         return
     objects = case.snapshot.objects
     parts = [_of_references(case), _of_numbers(case)]
@@ -242,7 +242,7 @@ def _first_alike(data: U8, begin: U64, end: U64) -> U32:
 
 
 def _are_whole(of_two: JoinedTexts, stored: Strings, numbers: Numbers) -> Mask:
-    """Which texts that are two others are known to the end, by their numbers."""
+    """A mask of the joined texts that are completely known."""
     ends = stored.end
     begin, end = ends[numbers - 1], ends[numbers]
     is_whole: Mask = end - begin < of_two.most_bytes
@@ -259,7 +259,7 @@ def _are_whole(of_two: JoinedTexts, stored: Strings, numbers: Numbers) -> Mask:
 
 
 def _said(values: dict[str, Any], probable: int, *, mostly: bool) -> Text:
-    """The sentence on copies of strings: how many of them are probable, and whether that is most of their bytes."""
+    """The sentence about copies of strings: how many are only probable, and whether these are most of the bytes."""
     if mostly:
         said = phrase(
             "{n} strings are probably copies of others, {size} ({share} of the reachable heap): {texts}.",
@@ -278,7 +278,7 @@ def _said(values: dict[str, Any], probable: int, *, mostly: bool) -> Text:
 
 
 def _in_part(case: GraphCase, numbers: Numbers) -> Mask:
-    """Of which texts only a part may be known, by their numbers."""
+    """A mask of the texts of which only a part may be known."""
     stored, most = case.snapshot.strings, case.known.texts.most_bytes
     if most is None:
         return np.zeros(len(numbers), np.bool_)
@@ -288,7 +288,7 @@ def _in_part(case: GraphCase, numbers: Numbers) -> Mask:
 
 
 def _without_one(sizes: Numbers, groups: Numbers) -> tuple[I64, I64]:
-    """Of each group the sum of sizes less the largest, and how many there are."""
+    """The sum of sizes minus the largest, and the count, of each group."""
     count = int(groups.max()) + 1
     largest, sums = np.zeros(count, np.int64), np.zeros(count, np.int64)
     np.maximum.at(largest, groups, sizes.astype(np.int64))

@@ -1,4 +1,4 @@
-"""Groups of objects of one type: what they hold, and how a sentence names them."""
+"""Groups of objects of one type: their contents, and their names in sentences."""
 
 from typing import NamedTuple
 
@@ -23,9 +23,9 @@ _WITHIN_SHARE = 0.7
 _MOST_PARTS, _PART_SHARE = 3, 0.1
 _MOST_OF_CHAIN = 200_000
 _MOST_DEEP = 100
-"""A balanced tree of so many levels has more entries than there are objects."""
+"""A balanced tree this deep would have more entries than a dump has objects."""
 _DEEPEST = 32
-"""So many entries are in one bucket, at most."""
+"""The maximum length of a bucket's chain."""
 
 
 class Group(NamedTuple):
@@ -34,7 +34,7 @@ class Group(NamedTuple):
     type: int
     members: Numbers
     retained: int
-    """What each of them retains, added up. Together they may retain more: what only several of them hold."""
+    """The sum of what each of them retains. Together they may retain more: what only several of them hold."""
 
 
 def is_mostly(groups: list[Group], total: int) -> bool:
@@ -43,16 +43,16 @@ def is_mostly(groups: list[Group], total: int) -> bool:
 
 
 def by_type(case: GraphCase, members: Numbers) -> list[Group]:
-    """Some objects by their types, the type first that retains most.
+    """Groups some objects by type, the type that retains most first.
 
-    Types of one name are one, as a class that several loaders have loaded.
+    Types with the same name count as one, as when several loaders loaded a class.
     """
     if not len(members):
         return []
     objects = case.snapshot.objects
     kinds = _by_name(case.snapshot)[objects.type[members]]
     sums = np.bincount(kinds, weights=objects.retained[members].astype(np.float64))
-    # sums of floats only choose; figures are exact
+    # sums of floats are only used for choosing; figures are exact
     found = []
     for kind in np.argsort(-sums, kind="stable")[:MOST_FOUND].tolist():
         own = members[kinds == kind]
@@ -106,7 +106,7 @@ def contents_of(case: GraphCase, holder: int | None, group: Group) -> Text:
 
 
 def parts_of(case: GraphCase, groups: list[Group], total: int) -> Text | None:
-    """What has much of an object where no group has most of it: ``1.71 MiB in 5,000 ArrayList``."""
+    """The large parts of an object where no group has most of it: ``1.71 MiB in 5,000 ArrayList``."""
     parts = [
         phrase(
             "{size} in {objects}",
@@ -120,7 +120,7 @@ def parts_of(case: GraphCase, groups: list[Group], total: int) -> Text | None:
 
 
 def chain_of(case: GraphCase, first: int) -> Numbers:
-    """The objects of a chain of one type, each dominated by the one before; of a longer one the first 200,000."""
+    """The objects of a chain of one type, each dominated by the one before, up to 200,000."""
     objects = case.snapshot.objects
     found, at, kind = [first], first, objects.type[first]
     while len(found) < _MOST_OF_CHAIN:
@@ -165,7 +165,7 @@ def tree_of(case: GraphCase, top: int) -> Numbers:
 
 
 def chain_groups(case: GraphCase, chain: Numbers) -> list[Group]:
-    """The groups that have most of a chain's or a tree's bytes, each within the one before."""
+    """The nested groups that have most of a chain's or a tree's bytes."""
     objects = case.snapshot.objects
     below = dominated_by(objects, chain)
     groups = by_type(case, below[objects.type[below] != objects.type[chain[0]]])[:1]
@@ -175,7 +175,7 @@ def chain_groups(case: GraphCase, chain: Numbers) -> list[Group]:
 
 
 def chain_words(case: GraphCase, chain: Numbers) -> Text:
-    """A chain and what is in it: ``5,000 LinkedList$Node (with 5,000 Order)``."""
+    """A chain and its contents: ``5,000 LinkedList$Node (with 5,000 Order)``."""
     count = phrase("over {n}", n=len(chain)) if len(chain) == _MOST_OF_CHAIN else f"{len(chain):,}"
     kind = int(case.snapshot.objects.type[chain[0]])
     named = phrase("{n} {type}", n=count, type=case.type_name(kind))
@@ -219,7 +219,7 @@ def user_line(case: GraphCase, number: int) -> LineLink | None:
 
 
 def within(case: GraphCase, group: Group) -> list[Group]:
-    """The groups within a group that have most of it, each within the one before."""
+    """The nested groups that have most of a group."""
     objects, inner = case.snapshot.objects, list[Group]()
     while len(inner) < 3:
         members = _members(case, group)
@@ -227,7 +227,7 @@ def within(case: GraphCase, group: Group) -> list[Group]:
         if len(members) > len(group.members):
             below = below[objects.type[below] != group.type]
         largest = by_type(case, below)[:1]
-        # by the compact tree, in which groups of one name are one, objects of other holders would count as well
+        # the compact tree merges groups with the same name, so it would also count objects of other holders
         if not largest or largest[0].retained < _WITHIN_SHARE * int(objects.retained[group.members].sum()):
             break
         group = largest[0]
@@ -236,7 +236,7 @@ def within(case: GraphCase, group: Group) -> list[Group]:
 
 
 def link_of(case: GraphCase, holder: int | None, group: Group) -> ObjectsLink:
-    """What shows a group: its place in the tree of dominators, else a query."""
+    """The link to a group: its node in the dominator tree, or else a query."""
     number = group_of(case.snapshot, int(group.members[0]), DOMINATORS)
     _, node = located(case.snapshot, number)
     if int(grouped_tree(case.snapshot, DOMINATORS).objects[node]) == len(group.members):

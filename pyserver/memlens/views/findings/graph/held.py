@@ -1,4 +1,4 @@
-"""What holds an object, in words: names along a short path from a root, without the runtime's own steps."""
+"""The holder of an object in words: names along a short path from a root, without the runtime's own steps."""
 
 import re
 from typing import NamedTuple
@@ -27,7 +27,7 @@ from memlens.views.heap.objects.thread_table import table
 from memlens.views.heap.paths.to_object import Path, paths
 
 _LOCAL_VARIABLE = "local variable"
-"""The kind of the references from a thread to what variables of its frames refer to, called by the frame."""
+"""The kind of references from a thread to the targets of its frames' variables, named after the frame."""
 _THREAD = "thread"
 _STATIC_FIELD = "static field"
 _FIRST_STEPS, _LAST_STEPS = 3, 2
@@ -45,7 +45,7 @@ class _Variable(NamedTuple):
 
 
 def held_by(case: GraphCase, number: int) -> Text | None:
-    """What holds an object, as ``Leak.CACHE.table``; None if nothing does."""
+    """The holder of an object, as ``Leak.CACHE.table``; None if nothing holds it."""
     nearest: Text | None = None
     for path in _paths(case, number):
         kinds = ", ".join(dict.fromkeys(root.kind for root in path.roots[:2]))
@@ -61,7 +61,7 @@ def held_by(case: GraphCase, number: int) -> Text | None:
             way = "".join(names)
             shown: str | Text = shortened((_short_name(case, first) + way).lstrip("."), _MOST_PATH)
             if not way and is_class(first):
-                # its name alone is that of the type of its instances
+                # its name alone would mean its instances' type
                 shown = phrase("the class {name}", name=shown)
             elif first.type == case.known.scopes.variables_type and sum(map(bool, names)) == 1:
                 shown = phrase("the variable {name}", name=shown)
@@ -69,7 +69,7 @@ def held_by(case: GraphCase, number: int) -> Text | None:
             path_part = linked(
                 shown, line=_own_line(case, named), objects=ObjectsLink("object", named.object)
             )
-            # what reaches a class whose static field holds it says nothing more, and what is known by names needs none
+            # the path to a class adds nothing if a static field holds the object
             has_name = _has_names(case, first) and (
                 first.object != path.root.object or not case.known.scopes.has_static_fields
             )
@@ -84,7 +84,7 @@ def held_by(case: GraphCase, number: int) -> Text | None:
 
 
 def _root(case: GraphCase, kinds: str, detail: str) -> str:
-    """What a path begins at: a kind of roots, and which of them, as ``static var Shop.Program.Open`` of these."""
+    """The beginning of a path: the kind of root, and its detail, as ``static var Shop.Program.Open``."""
     if registry.objects_of(case.info.kind).scopes.mute_roots:
         return f"root: {kinds}"
     if not detail or detail.startswith(f"{kinds.removesuffix('s')} "):
@@ -93,7 +93,7 @@ def _root(case: GraphCase, kinds: str, detail: str) -> str:
 
 
 def and_held(holder: Text | None) -> Text | str:
-    """What :func:`held_by` says as the end of a sentence."""
+    """The result of :func:`held_by` as the end of a sentence."""
     return "" if holder is None else phrase(", held by {holder}", holder=holder)
 
 
@@ -117,7 +117,7 @@ def keeper_of(case: GraphCase, number: int) -> TextPart | None:
 
 
 def _paths(case: GraphCase, number: int) -> list[Path]:
-    """Paths to an object, the one first that says most.
+    """Paths to an object, the most informative first.
 
     A variable of a module's frame is an attribute of the module as well, a root of which nothing is known says nothing,
     and what a static field of the program's holds stays when the method that uses it has returned.
@@ -173,7 +173,7 @@ def _is_at_module_level(case: GraphCase, line: LineLink | None) -> bool:
 
 
 def _is_local(path: Path) -> bool:
-    """Whether a path begins with a variable of a thread's frame, by a reference that is called by the frame."""
+    """Whether a path begins with a variable of a thread's frame, through a reference named after the frame."""
     return bool(path.steps) and path.steps[0].kind == _LOCAL_VARIABLE
 
 
@@ -241,7 +241,7 @@ def _held_by_thread(case: GraphCase, path: Path, thread: str, names: list[str]) 
 
 
 def _frame_of_local(case: GraphCase, path: Path) -> LineLink | None:
-    """The frame of a thread from whose variable a path goes on."""
+    """The frame with the variable through which a path continues."""
     known, step = table(case.snapshot), path.steps[0]
     of_thread = known.object[known.variables["thread"]] == path.root.object
     rows = known.variables[of_thread & (known.variables["object"] == step.object.object)]
@@ -254,7 +254,7 @@ def _frame_of_local(case: GraphCase, path: Path) -> LineLink | None:
 
 
 def _called(line: LineLink) -> str:
-    """How files call the references of a frame's variables."""
+    """The names of references from frames' variables in files."""
     return f"{line.function} ({base_line(line)})"
 
 
@@ -306,7 +306,7 @@ def _way(case: GraphCase, path: Path) -> tuple[ObjectRow, list[str]]:
     steps = path.steps[begin:]
     names = [_step(step.name, step.kind) for step in steps]
     if case.known.scopes.namespaces is not None:
-        # what such an object has are the attributes of another
+        # the contents of such an object are another's attributes
         own = f".{case.known.scopes.namespaces.attribute}"
         names = ["" if name == own and steps[1:] else name for name in names]
     if steps and not any(names):
@@ -314,7 +314,7 @@ def _way(case: GraphCase, path: Path) -> tuple[ObjectRow, list[str]]:
         said = [step.object for step in steps[:-1] if not is_internal(step.object.type)]
         names = [f" > {_own_type(each)}" for each in said] or [""]
     if case.known.collections.entries is not None and case.known.collections.entries.search("".join(names)):
-        # which bucket or slot an element is in says nothing, and a key is what a string contains
+        # the bucket or slot of an element is irrelevant, and a key is a string's content
         names = _STEPS.findall(case.known.collections.entries.sub("[…]", "".join(names)))
     if len(names) > _FIRST_STEPS + _LAST_STEPS + 1:
         names = [*names[:_FIRST_STEPS], "…", *names[-_LAST_STEPS:]]
@@ -358,7 +358,7 @@ def _short_name(case: GraphCase, row: ObjectRow) -> str:
 
 
 def _own_line(case: GraphCase, row: ObjectRow) -> LineLink | None:
-    """Where what a path begins with is defined in the user's own code."""
+    """The definition of a path's first object in the user's own code."""
     line = case.line(row.object)
     return line if line and int(case.snapshot.frames.kind[line.frame]) == USER else None
 
@@ -374,7 +374,7 @@ def _own_type_name(row: ObjectRow) -> str:
 
 
 def _is_runtime(case: GraphCase, row: ObjectRow) -> bool:
-    """Whether an object is one that the runtime made up to group its roots."""
+    """Whether an object is artificial: the runtime groups its roots by it."""
     kinds = case.snapshot.graph_names.type_kinds
     kind = kinds[int(case.snapshot.types.kind[int(case.snapshot.objects.type[row.object])])]
     return kind in RUNTIME_KINDS or row.type.startswith(("[", *case.known.scopes.global_scopes))
@@ -382,7 +382,7 @@ def _is_runtime(case: GraphCase, row: ObjectRow) -> bool:
 
 def _step(name: str, kind: str) -> str:
     if kind == ENTRY:
-        # a key is what a string contains
+        # a key is a string's content
         return "[…]"
     if name.startswith("["):
         return name if kind == "element" else ""

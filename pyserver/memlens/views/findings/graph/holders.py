@@ -1,4 +1,6 @@
-"""What retains most: objects at which memory accumulates, and groups of one type with their last common holder."""
+"""The largest retained sizes: objects at which memory accumulates, and groups of one type with their last common
+holder.
+"""
 
 from collections.abc import Collection, Iterator
 from typing import NamedTuple
@@ -32,19 +34,18 @@ from memlens.views.heap.objects.packages import packages_of
 from memlens.views.heap.objects.rows import Numbers
 
 BIG_SHARE = 0.1
-"""Of the reachable heap: what an object or a group retains at least to be named."""
+"""The least share of the reachable heap that an object or a group retains to be named."""
 
 _ALONE_SHARE = 0.9
-"""One object of a group that retains as much of what the group does is named in its place."""
+"""If one object retains this share of what its group retains, it is named instead."""
 
 _PROGRAM_SHARE = 0.8
-"""What has more of everything and no group that has most of it is the program itself, as a global object is with
-whatever share."""
+"""An object with a larger share and no dominant group is the program itself, as a global object always is."""
 _MOST_POINTS, _MOST_LOOKED_AT = 2_000, 20
 
 
 class _Found(NamedTuple):
-    """What accumulates: the object that is named or a group, and what immediately dominates the groups."""
+    """An accumulation: the named object or group, and the immediate dominator of the groups."""
 
     retained: int
     named: int | None
@@ -89,7 +90,7 @@ def accumulates(case: GraphCase) -> Iterator[Ranked]:
 
 
 def _found(case: GraphCase, holder: int | None, least: int) -> Iterator[_Found]:
-    """What accumulates directly below an object, or below none."""
+    """The accumulations directly below an object, or below no single one."""
     objects = case.snapshot.objects
     small = _small_children(case, holder, least)
     groups = by_type(case, small)
@@ -156,7 +157,7 @@ def _is_of_the_program(case: GraphCase, number: int) -> bool:
 
 
 def _nearly_all(case: GraphCase, group: Group) -> int | None:
-    """Where what one object of a group retains spreads, if that is nearly all of what the group retains."""
+    """The accumulation point within an object of a group that retains nearly all of the group's bytes."""
     objects = case.snapshot.objects
     one = int(group.members[np.argmax(objects.retained[group.members])])
     if int(objects.retained[one]) < _ALONE_SHARE * group.retained:
@@ -187,7 +188,7 @@ def _is_named(case: GraphCase, holder: int, own: int, groups: list[Group], least
 
 
 def _is_root_like(case: GraphCase, holder: int) -> bool:
-    """Whether an object isn't an instance of anything of the program's, but a class, a module, a thread, or code."""
+    """Whether an object is a class, a module, a thread, or code, rather than an instance."""
     if type_of(case, holder) in _code_of(case):
         return True
     packages = packages_of(case.snapshot)
@@ -235,7 +236,7 @@ def _are_namespaces(case: GraphCase, members: Numbers, attribute: str) -> bool:
 
 
 def _points(case: GraphCase, least: int) -> list[int]:
-    """Objects at which what they dominate spreads, and the first ones of long chains."""
+    """Objects whose dominated bytes spread over many children, and the heads of long chains."""
     objects = case.snapshot.objects
     big = np.flatnonzero((objects.retained >= least) & (objects.distance != NEVER))
     starts, ends = objects.dominated_start[big].astype(np.int64), objects.dominated_start[big + 1]
@@ -257,7 +258,7 @@ def _points(case: GraphCase, least: int) -> list[int]:
 
 
 def _small_children(case: GraphCase, holder: int | None, least: int) -> Numbers:
-    """What an object immediately dominates and isn't large itself; with None, what only several roots hold."""
+    """The small objects that an object immediately dominates; with None, those that only several roots hold."""
     objects = case.snapshot.objects
     at = len(objects.type) if holder is None else holder
     children = objects.dominated[int(objects.dominated_start[at]) : int(objects.dominated_start[at + 1])]
@@ -268,7 +269,7 @@ def _small_children(case: GraphCase, holder: int | None, least: int) -> Numbers:
 
 
 def _is_shared(case: GraphCase, numbers: Numbers) -> Numbers:
-    """Which objects every process has from its start, and never frees."""
+    """A mask of the objects that every process has from its start and never frees."""
     shared = np.array(
         [name in case.known.platform.shared_spaces for name in case.snapshot.graph_names.spaces], np.bool_
     )

@@ -45,10 +45,10 @@ from memlens.views.heap.objects.thread_table import table
 from memlens.views.heap.paths.to_object import paths
 
 NOTED_SHARE = 1 / 3
-"""What retains less of the heap than this is a note, unless it is a collection of the program's: something has to be
-the largest."""
+"""Findings below this share of the heap are notes, unless about a collection of the program: something is always the
+largest."""
 LEAST_COLLECTED = 100
-"""So many objects of one type that one object holds are a collection, of whatever type that is."""
+"""An object that holds this many objects of one type counts as a collection, whatever its type."""
 _LIMIT = phrase(" Remove what is no longer needed from it, or limit its size.")
 _CACHE = "functools._lru_cache_wrapper"
 
@@ -123,7 +123,7 @@ def _of_chain(case: GraphCase, chain: Numbers) -> Text:
 def _advice(
     case: GraphCase, holder: int, above: int, chain: Numbers | None, groups: list[Group]
 ) -> Text | str:
-    """What would help where the program collects objects of one type in one place: a hundred of them or more."""
+    """Advice if the program collects a hundred or more objects of one type in one place."""
     if chain is not None:
         kinds = [
             int(case.snapshot.objects.type[chain[0]]),

@@ -1,7 +1,7 @@
-"""Findings that stand for the same retained bytes, as one: the outermost explains it, the others are its evidence.
+"""Merges findings about the same retained bytes: the outermost explains them, the others are its evidence.
 
-An array that retains nearly everything and the variables of closures that hold this array are one thing to mend. What
-is within another finding and much less than that stays a finding of its own.
+An array that retains nearly everything and the variables of closures that hold this array are one thing to mend. A
+finding within another one that is much smaller stays separate.
 """
 
 from collections.abc import Sequence
@@ -17,9 +17,9 @@ from memlens.views.findings.writing import Ranked, as_part
 from memlens.views.heap.objects.rows import Numbers
 
 HOLDING = ("retains_most", "group_retains_most")
-"""Rules whose sentence says what retains most, of what, and who holds it."""
+"""Rules whose sentence says what retains most, what it consists of, and what holds it."""
 _KEEPERS = ("contexts",)
-"""Rules that name only what keeps the bytes: a sentence of :data:`HOLDING` says more of them, and goes before."""
+"""Rules that name only the holder of the bytes: sentences of :data:`HOLDING` say more, and go first."""
 _CAUSES = ("unread_variables", "listeners")
 """Rules that name a mistake and how to mend it: they go before all others."""
 SAME_SHARE = 0.9
@@ -28,7 +28,7 @@ _MOST_STEPS = 100_000
 
 
 def joined(case: GraphCase, found: Sequence[Ranked]) -> list[Ranked]:
-    """What rules found, with findings of the same bytes as one, which has the weight of its heaviest.
+    """The findings, with those about the same bytes merged into one that has the greatest weight.
 
     Only findings whose figure is what their objects retain are compared. The order is that of the first of each.
     """
@@ -55,7 +55,7 @@ def joined(case: GraphCase, found: Sequence[Ranked]) -> list[Ranked]:
 
 
 def _together(same: list[Ranked]) -> Ranked:
-    """Findings of the same bytes, the outermost first, as one: its line is the first that one of them has."""
+    """Merge findings of the same bytes, given outermost first; the line is the first that any of them has."""
     if len(same) == 1:
         return same[0]
     lead = same[0]
@@ -89,7 +89,7 @@ def _is_same(case: GraphCase, outer: Ranked, inner: Ranked) -> bool:
         return False
     if len(outer.objects) == 1:
         return _dominates(case, int(outer.objects[0]), inner.objects)
-    # not their figures: objects that wait for finalizers are kept by what no root reaches
+    # not the figures: objects that wait for finalizers are held by unreachable ones
     least = SAME_SHARE * case.retained(distinct(np.append(outer.objects, inner.objects)))
     return 0 < least <= case.retained(inner.objects) and least <= case.retained(outer.objects)
 

@@ -1,4 +1,4 @@
-"""Listeners that are kept by fields named after them."""
+"""Listeners held by fields whose names say so."""
 
 import re
 from collections.abc import Iterator
@@ -19,7 +19,7 @@ from memlens.views.heap.objects.rows import Numbers
 LEAST_LISTENERS = 50
 MOST_FOUND = 3
 _MOST_MEASURED = 100
-"""So many of the longest lists of listeners are measured."""
+"""Limit on measured lists of listeners, the longest first."""
 Rest = TypeVarTuple("Rest")
 _LISTENERS = re.compile(r"(?i)(listener|handler|observer|subscriber|callback)s?$")
 

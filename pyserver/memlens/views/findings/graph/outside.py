@@ -12,11 +12,11 @@ from memlens.views.findings.writing import linked, percent
 from memlens.views.heap.objects.native_memory import own_native
 
 _LEAST_SHARE = 0.5
-"""Share of the reachable heap from which such memory belongs in the first line."""
+"""The least share of the reachable heap for a headline to name such memory."""
 
 
 def outside_of_heap(case: GraphCase) -> Text | None:
-    """How much objects own, and of which type most of the owners are; None where that is little."""
+    """How much objects own, and the most frequent type of the owners; None if it is little."""
     if case.info.native_bytes < max(1, int(_LEAST_SHARE * case.whole)):
         return None
     owned = case.reached(np.flatnonzero(own_native(case.snapshot)))

@@ -1,4 +1,4 @@
-"""Whose an object is: the program's, the engine's, or a library's collection that an array is a part of."""
+"""The owner of an object: the program, the engine, or the library collection that an array belongs to."""
 
 import re
 
@@ -12,7 +12,7 @@ from memlens.views.heap.objects.packages import is_platform, packages_of
 from memlens.views.heap.objects.rows import Numbers
 
 POINT_SHARE = 0.7
-"""Memory accumulates at an object whose largest child in the dominator tree retains less than this of it."""
+"""Memory accumulates at an object whose largest child in the dominator tree retains a smaller share of it."""
 OWN_SHARE = 0.5
 _MOST_ABOVE, _MOST_PARTS = 50, 3
 _NOTHING = re.compile(r"(?!)")
@@ -25,7 +25,7 @@ def type_of(case: GraphCase, number: int) -> str:
 
 
 def is_made_up(case: GraphCase, numbers: Numbers) -> Numbers:
-    """Which objects are not the program's: the engine's own, and those by which the dump groups its roots."""
+    """A mask of the objects that aren't the program's: the engine's own, and those that group the dump's roots."""
     beginnings = ("[", *case.known.platform.engine_types)
     own = case.types_where(lambda name: name.startswith(beginnings))
     chosen = np.zeros(len(case.type_names()), np.bool_)
@@ -34,9 +34,10 @@ def is_made_up(case: GraphCase, numbers: Numbers) -> Numbers:
 
 
 def program_object(case: GraphCase, holder: int) -> int | None:
-    """Return an object, or the program's nearest above one that is the engine's own; None if there is none.
+    """Return an object of the program, or for the engine's own the nearest of the program's above it; None if there is
+    none.
 
-    Above that are the collection that an array is the table of, and what holds the bytes of a buffer.
+    Such objects are the collection with a table, or the holder of a buffer.
     """
     objects, name = case.snapshot.objects, type_of(case, holder)
     collections = case.known.collections.types or _NOTHING
@@ -85,7 +86,7 @@ def _is_part(case: GraphCase, number: int) -> bool:
 
 
 def is_of_the_platform(case: GraphCase, holder: int, types: list[int]) -> bool:
-    """Whether the types of what an object of a managed platform collects, and all above it, are the platform's."""
+    """Whether the elements of a managed platform's object, and all objects above it, are of the platform's types."""
     if not case.is_managed:
         return False
     packages, objects = packages_of(case.snapshot), case.snapshot.objects

@@ -1,4 +1,4 @@
-"""What runtimes keep: class loaders, objects that wait for their finalizers, thread-local variables."""
+"""Memory kept by runtimes: class loaders, objects waiting for finalizers, thread-local variables."""
 
 from collections.abc import Iterator
 
@@ -38,14 +38,13 @@ _SOFTLY_SQL = (
 def finalizers(case: GraphCase) -> Iterator[Ranked]:
     """Objects that only wait for their finalizer keep 1% of the reachable heap, and 32 KiB, or 100 of them wait.
 
-    Those that references of finalizers lead to and no root reaches without these, and those whose root is a
-    finalizer's queue.
+    These are reachable only through references of finalizers, or have a finalizer queue as their root.
     """
     stored, objects = case.snapshot.references, case.snapshot.objects
     waits = kinds_where(
         case.snapshot, lambda kind: kind.strength == "finalizer" and kind.name == "finalizer referent"
     )
-    # most formats have no such references among the many that would be looked through
+    # most formats have no such references, and searching all of them takes time
     rows = waits[stored.kind] if waits.any() else slice(0)
     referents = distinct(stored.target[rows]).astype(np.int64)
     waiting = referents[objects.distance[referents] == NEVER]
@@ -96,7 +95,7 @@ def _waiting(case: GraphCase, members: Numbers, total: int, sql: str) -> Ranked:
 
 
 def soft_references(case: GraphCase) -> Iterator[Ranked]:
-    """What is softly reachable is 1% of the reachable heap, and 32 KiB: caches, as a rule."""
+    """Softly reachable objects are 1% of the reachable heap, and 32 KiB: usually caches."""
     if not has_strength(case.snapshot, "soft"):
         return
     softly = softly_reachable(case.snapshot)
@@ -123,17 +122,17 @@ def soft_references(case: GraphCase) -> Iterator[Ranked]:
 
 
 def _softly_held(case: GraphCase, softly: Mask) -> Numbers:
-    """The objects that soft references hold of those that are reached by these alone."""
+    """The softly reachable objects to which soft references lead directly."""
     stored = case.snapshot.references
     rows = np.flatnonzero(kinds_where(case.snapshot, lambda kind: kind.strength == "soft")[stored.kind])
     targets = stored.target[rows]
-    # what only another softly reachable object's reference leads to is below that
+    # objects behind another softly reachable object are below it
     outer = softly[targets] & ~softly[case.sources(rows)]
     return distinct(targets[outer]).astype(np.int64)
 
 
 def thread_locals(case: GraphCase) -> Iterator[Ranked]:
-    """Thread-local variables retain 1% of the reachable heap, and 32 KiB. Of dumps whose types say so."""
+    """Thread-local variables retain 1% of the reachable heap, and 32 KiB, in dumps whose types identify them."""
     names, known = case.type_names(), case.known.scopes.thread_locals
     kinds = case.types_where(known.fullmatch) if known is not None else []
     members = case.instances(kinds)

@@ -1,4 +1,4 @@
-"""What holds a group's objects independently: several collections that have all of them."""
+"""Independent holders of a group's objects: several collections that each have all of them."""
 
 import numpy as np
 
@@ -16,18 +16,18 @@ from memlens.views.heap.reachable.from_roots import followed
 
 MOST_HOLDERS = 3
 _ALL_SHARE = 0.9
-"""A collection has all of a group if it has so many of them: some may be new, or already gone from one."""
+"""The share of a group that counts as all of it: some objects may be new, or already removed."""
 _MOST_SAMPLED = 2_000
 _MOST_REFERRERS = 16
 _MOST_CLIMBED = 6
-"""An entry of a map is within a table, and one of a full bucket below others."""
+"""The levels between a collection and its elements: an entry is in a table, or below others in a full bucket."""
 
 
 def holders_of_all(case: GraphCase, members: Numbers, common: int | None) -> list[int]:
-    """Objects that each have nearly all of some others, directly or in entries; the number of each.
+    """The numbers of objects that each hold nearly all of some others, directly or in entries.
 
-    ``common`` dominates them all and is none of the answers; with more than :data:`MOST_HOLDERS` there is none. Of many
-    members some are looked at, and few referrers of each.
+    ``common``, which dominates them all, is left out. Returns none if there are more than :data:`MOST_HOLDERS`. Only a
+    sample of many members is examined, and few referrers of each.
     """
     some = members[:: max(1, len(members) // _MOST_SAMPLED)][:_MOST_SAMPLED].astype(np.int64)
     at, of = _referrers(case, some)
@@ -47,7 +47,7 @@ def holders_of_all(case: GraphCase, members: Numbers, common: int | None) -> lis
             break
     if common in found:
         return []
-    # an array has its elements, and so has the table that it keeps them in
+    # an array has its elements, and so does the collection around it
     within = {number for number in found if _is_below(case, number, found)}
     return [
         number
@@ -66,7 +66,7 @@ def _is_below(case: GraphCase, number: int, others: list[int]) -> bool:
 
 
 def held_by_several(case: GraphCase, members: Numbers, common: int | None, least: int = 2) -> Text | None:
-    """A sentence that names the collections of which each has all of a group; None where there are fewer."""
+    """A sentence that names the collections that each have all of a group; None if there are fewer than two."""
     owners = dict.fromkeys(owner_of(case, number) for number in holders_of_all(case, members, common))
     if common in owners or len(owners) < least:
         return None
@@ -94,7 +94,7 @@ def _named(case: GraphCase, number: int) -> TextPart:
 
 
 def _referrers(case: GraphCase, members: Numbers) -> tuple[Numbers, Numbers]:
-    """What refers to some objects and isn't dominated by them, and to which, as indexes."""
+    """The referrers of some objects that aren't dominated by them, and for each the index of its target."""
     stored, objects = case.snapshot.references, case.snapshot.objects
     begins, ends = (stored.referrer_start[members + after].astype(np.int64) for after in (0, 1))
     places = begins[:, np.newaxis] + np.arange(_MOST_REFERRERS)

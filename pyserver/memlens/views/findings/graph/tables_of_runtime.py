@@ -1,8 +1,8 @@
-"""Which findings are about what the runtime itself keeps: nobody who reads them could change that.
+"""Recognises findings about the runtime's own data, which the reader can't change.
 
-Its charsets and streams, repositories, the caches of reflection: every program has them, and in a small heap
-they are a large share. What the platform keeps for the program, as the files that ``DeleteOnExitHook`` lists, may be
-large, and is a finding then.
+Charsets and streams, repositories, the caches of reflection: every program has them, and in a small heap they are a
+large share. What the platform keeps on behalf of the program, such as the files of ``DeleteOnExitHook``, is a finding
+if it is large.
 """
 
 import numpy as np
@@ -20,12 +20,12 @@ from memlens.views.heap.objects.thread_table import table
 from memlens.views.heap.paths.to_object import Path, paths
 
 MOST_OF_RUNTIME = 4 << 20
-"""A runtime's own tables have less, in bytes."""
+"""A runtime's own tables are smaller, in bytes."""
 _MOST_SAMPLED = 3
 
 
 def is_of_the_runtime(case: GraphCase, found: Ranked) -> bool:
-    """Whether a finding's largest objects are reached through the platform's own alone."""
+    """Whether a finding's largest objects are reached only through the platform's own."""
     if not case.is_managed or found.objects is None or not len(found.objects):
         return False
     if found.finding.rule == OUT_OF_MEMORY or found.finding.figure.amount >= MOST_OF_RUNTIME:
@@ -36,7 +36,7 @@ def is_of_the_runtime(case: GraphCase, found: Ranked) -> bool:
 
 
 def is_reached_by_the_runtime(case: GraphCase, number: int) -> bool:
-    """Whether the shortest path to an object of a managed platform has the platform's own objects alone."""
+    """Whether the shortest path to an object of a managed platform passes only the platform's own objects."""
     try:
         found = paths(case.snapshot, number, 1, soon=True).paths
     except MemlensError:
@@ -56,11 +56,11 @@ def _is_platform(case: GraphCase, row: ObjectRow) -> bool:
 
 
 def _says_whose(case: GraphCase, path: Path, rows: list[ObjectRow]) -> bool:
-    """Whether a path of the platform's objects alone shows that they are its own: not a program's list in a root."""
+    """Whether a path of only platform objects shows that they are its own, unlike a program's list in a root."""
     first = rows[0]
     known = table(case.snapshot)
     threads = np.flatnonzero(known.object == first.object)
-    # a thread whose stack has the program's functions may hold what these made
+    # a thread with the program's functions on its stack may hold their objects
     if any(_runs_the_program(case, thread) for thread in threads.tolist()):
         return False
     if any("local" in root.kind.lower() or "frame" in root.kind.lower() for root in path.roots) and any(

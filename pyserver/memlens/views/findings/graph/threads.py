@@ -18,10 +18,10 @@ OUT_OF_MEMORY = "out_of_memory"
 _FAILED, _FREE, _UNTIL_LIMIT, _MESSAGE = (
     "failed_allocation_bytes", "free_bytes", "free_until_limit_bytes", "out_of_memory_message"
 )  # fmt: skip
-"""Settings of dumps that say for what the process ran out of memory."""
+"""Dump settings that record the allocation for which the process ran out of memory."""
 _MOST_THREADS = 3
 _LEAST_SHARE = 0.01
-"""What a thread alone holds is said from this share of the reachable heap on."""
+"""The least share of the reachable heap for a sentence about what a thread alone holds."""
 
 
 def out_of_memory(case: GraphCase) -> Iterator[Ranked]:
@@ -57,7 +57,7 @@ def out_of_memory(case: GraphCase) -> Iterator[Ranked]:
 
 
 def _of_allocation(case: GraphCase, failed: int) -> Ranked:
-    """The allocation for which the process ran out of memory, of dumps that have no objects of threads."""
+    """The allocation for which the process ran out of memory, for dumps without thread objects."""
     known = case.snapshot.manifest.settings
     frame = failed_in(case.snapshot, 0)
     line = None if frame is None else case.line_of(frame)
@@ -80,7 +80,7 @@ def _of_allocation(case: GraphCase, failed: int) -> Ranked:
 def _exhausted(
     case: GraphCase, thread: int, name: TextPart, line: LineLink | None
 ) -> tuple[Text, Text | str]:
-    """What a thread ran out of, and why, as far as the pack of the dump's format knows."""
+    """What a thread ran out of, and why, if the format's pack knows."""
     where = "" if line is None else phrase(" in {place}", place=_place(line))
     known = None if case.known.exhausted is None else case.known.exhausted.load()(case, thread, name, where)
     return known or (phrase("Thread {name} ran out of memory{where}", name=name, where=where), "")

@@ -1,1 +1,1 @@
-"""What is worth a look in a profile: a rule a file, each with its threshold."""
+"""Rules for profiles, one per file, each with its threshold."""

@@ -1,4 +1,4 @@
-"""What the rules for profiles look at: its values by what they mean, and what lines have of them."""
+"""The input of the rules for profiles: values by meaning, and their sums by line."""
 
 from dataclasses import dataclass
 
@@ -24,11 +24,11 @@ class ProfileCase:
 
     @property
     def main(self) -> ProfileValue:
-        """The value that the profile is shown by first."""
+        """The value that is shown first."""
         return self.info.values[self.info.default_value]
 
     def number(self, unit: str, *meanings: ValueMeaning) -> int | None:
-        """The first value of a unit that means the first of these that there is; None for none."""
+        """The number of the value with a unit and the first available of some meanings; None if there is none."""
         for meaning in meanings:
             for number, value in enumerate(self.info.values):
                 if (value.meaning, value.unit) == (meaning, unit):
@@ -45,15 +45,15 @@ class ProfileCase:
 
     @property
     def attribution(self) -> Attribution:
-        """What lines are charged by: by "any" code where the user's has less than 2% of the main value."""
+        """The attribution of lines: "any" code if the user's has less than 2% of the main value."""
         return _attribution(self.snapshot, self.info.default_value)
 
     def by_line(self, value: int, kind: FigureKind) -> TopGroups:
-        """What lines have of a value, the most first."""
+        """The sums of a value by line, the largest first."""
         return _by_line(self.snapshot, value, kind, self.attribution)
 
     def amounts(self, value: int) -> dict[str, int]:
-        """What each line has of a value, by the filter that finds it."""
+        """The sum of a value for each line, by the line's filter."""
         return {group.evidence.of.filter: group.amount for group in self.by_line(value, "value").groups}
 
     def whole(self, value: int, kind: FigureKind) -> Figure:
@@ -61,7 +61,7 @@ class ProfileCase:
         return Figure(self.total(value), self.info.values[value].unit, kind, sample_sql(value))
 
     def unnamed_sql(self, value: int) -> str:
-        """A query for what is charged to functions that are known by address only."""
+        """A query for the sum charged to functions known by address only."""
         unnamed = "(function LIKE '0x%' OR function LIKE '% at 0x%') AND kind = 'native'"
         return sample_sql(value, unnamed, self.attribution)
 

@@ -1,4 +1,4 @@
-"""Work for the allocator that holds nothing: temporary allocations, and bytes that come and go."""
+"""Allocator churn: temporary allocations, and bytes that are soon freed."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,6 @@
-"""What lines allocate themselves, and not a library that they call: advice on how to allocate is for these."""
+"""Allocations by lines themselves, rather than by a library that they call: advice about allocating applies to
+these.
+"""
 
 import numpy as np
 
@@ -19,8 +21,8 @@ _PASSED_OVER = 1
 
 
 def is_made_by_itself(case: ProfileCase, value: int, group: TopGroup) -> bool:
-    """Return whether a line itself allocates at least half of what it has of a value, as by ``new`` or a container of
-    the language's library.
+    """Return whether a line itself allocates at least half of its sum of a value, as with ``new`` or a container of the
+    language's library.
     """
     line = group.line
     if line is None:
@@ -37,7 +39,7 @@ def is_made_by_itself(case: ProfileCase, value: int, group: TopGroup) -> bool:
 
 @kept
 def _by_itself(snapshot: Snapshot) -> Mask:
-    """A mask of the stacks whose charged line is the innermost but for allocators and the language's own library."""
+    """A mask of the stacks whose charged line is innermost, apart from allocators and the language's own library."""
     frames, tree, labels = snapshot.frames, snapshot.tree, snapshot.stacks.label
     distinct, places = frames.distinct()
     rows = list(distinct)

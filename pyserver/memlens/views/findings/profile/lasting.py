@@ -1,4 +1,4 @@
-"""What stays: leaks, and lines of which more is live the longer the program runs."""
+"""Memory that stays: leaks, and lines whose live bytes grow with time."""
 
 from collections.abc import Iterator
 from itertools import pairwise
@@ -37,7 +37,7 @@ def leaks(case: ProfileCase) -> Iterator[Ranked]:
         return
     found = case.by_line(value, "leaked")
     shown = [group for group in found.groups if is_own(group) and group.amount >= least]
-    # an allocator or a helper frees nothing: whoever calls it does
+    # an allocator or helper doesn't free anything itself: its callers do
     callers = callers_of(case.snapshot, found, case.attribution, MOST_LEAKS)
     for group in shown[:MOST_LEAKS]:
         said = callers is not None and group is found.groups[0]

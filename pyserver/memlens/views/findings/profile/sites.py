@@ -1,4 +1,4 @@
-"""Where most of it is: one call site, many small allocations, buffers larger than what is written to them."""
+"""Where most of the bytes are: one call site, many small allocations, buffers larger than the data written to them."""
 
 from collections.abc import Iterator
 
@@ -45,7 +45,7 @@ def one_site(case: ProfileCase) -> Iterator[Ranked]:
 
 
 def _whole(case: ProfileCase) -> Text:
-    """What the profile's main value is of, in words."""
+    """The meaning of the profile's main value, in words."""
     match case.main.meaning, case.main.title.text.removesuffix(" in total"):
         case "total", "Allocated":
             return phrase("all that was allocated")
@@ -106,7 +106,7 @@ def small_allocations(case: ProfileCase) -> Iterator[Ranked]:
 def oversized_buffers(case: ProfileCase) -> Iterator[Ranked]:
     """A line of the user's code allocates at least 64 KiB, 5% of all, of which less than a quarter was ever written.
 
-    Few formats count what is written; bytes that are written twice count twice, so that it is less still.
+    Few formats count written bytes; bytes written twice count twice, so the true share is even lower.
     """
     named = {value.name: number for number, value in enumerate(case.info.values)}
     written, total = named.get("written_bytes"), named.get("total_bytes")

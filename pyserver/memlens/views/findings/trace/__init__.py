@@ -1,1 +1,1 @@
-"""What is worth a look in a trace of allocations: a rule a file, each with its threshold."""
+"""Rules for traces of allocations, one per file, each with its threshold."""

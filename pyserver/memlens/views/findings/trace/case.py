@@ -1,4 +1,4 @@
-"""What the rules for traces look at: a device, its peak, and what held it."""
+"""The input of the rules for traces: a device, its peak, and the lines that held it."""
 
 from dataclasses import dataclass
 
@@ -15,7 +15,7 @@ from memlens.views.selection.sets import AllocationSet
 
 MOST_LINES = 100
 LEAST_EVENTS = 2
-"""Of a trace; with fewer a file says only what was there when the snapshot was taken."""
+"""The least events of a trace; a file with fewer only shows the state when the snapshot was taken."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ class TraceCase:
 
     @property
     def whole(self) -> Text:
-        """What was live at the peak, in words: with no history it is only what was there at the end."""
+        """What was live at the peak, in words; without a trace, what was live at the end."""
         return phrase("the peak") if self.info.events >= LEAST_EVENTS else phrase("what is in use")
 
     @property

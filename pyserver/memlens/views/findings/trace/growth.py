@@ -1,4 +1,4 @@
-"""Lines of which more is live after every step: leaks."""
+"""Lines whose live bytes grow with every step: leaks."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""What stays from step to step: caches that are never freed, and gradients that the next step doesn't need."""
+"""Memory kept across steps: caches that are never freed, and gradients that the next step doesn't need."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""What held the peak by line, and by its kind where it has no line."""
+"""The peak by line, and without a line by kind."""
 
 from dataclasses import replace
 
@@ -15,7 +15,7 @@ LEAST_OF_GROUP = 0.9
 
 
 def known_by_line(case: TraceCase) -> TopGroups:
-    """What held the peak, by line; what has none is called by what a framework allocates so, if that is known."""
+    """The peak by line; allocations without a line are named by the framework's machinery, if known."""
     return _known_by_line(case.snapshot, case.number)
 
 
@@ -29,7 +29,7 @@ def _known_by_line(snapshot: Snapshot, number: int) -> TopGroups:
 def _named(case: TraceCase, group: TopGroup) -> TopGroup:
     if group.is_bare or group.line is not None or not group.evidence.of.filter:
         return group
-    # a name too long for a filter is none of a framework's
+    # names too long for a filter aren't a framework's
     if len(group.evidence.of.filter) > MOST_CHARACTERS:
         return group
     device = device_of(case.snapshot, case.number, group.evidence.of.filter)

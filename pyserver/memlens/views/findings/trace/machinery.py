@@ -52,7 +52,7 @@ def own_machinery(case: TraceCase) -> Iterator[Ranked]:
 
 
 def _without(case: TraceCase, term: str) -> Iterator[Text]:
-    """What the peak would be without some allocations, which may be at another moment; nothing without a history."""
+    """The peak without some allocations, which may be at another moment; nothing without a trace."""
     rows = narrowed(case.snapshot, case.number, term).rows
     whole = case.device.whole
     if rows is not None and case.info.events >= LEAST_EVENTS:

@@ -45,13 +45,13 @@ def events_of(case: TraceCase) -> list[OomAnswer]:
 
 
 def requested_figure(answer: OomAnswer) -> Figure:
-    """What was asked for."""
+    """The requested bytes."""
     query = f"SELECT size_bytes FROM events WHERE device = {answer.device} AND moment = {answer.moment}"
     return Figure(answer.requested_bytes, "bytes", "requested", query if answer.requested_bytes else "")
 
 
 def failed(case: TraceCase, answer: OomAnswer) -> Text:
-    """What was asked for where, and what was free."""
+    """The requested bytes, their line, and the free bytes."""
     evidence = Evidence("oom", case.at(answer.moment), None, answer.event)
     link: LineLink | None = line_link(case.snapshot, answer.asked_at)
     what: Text = linked(phrase("Out of memory"), evidence=evidence)
@@ -76,7 +76,7 @@ def failed(case: TraceCase, answer: OomAnswer) -> Text:
 
 
 def tries(case: TraceCase, answer: OomAnswer) -> Text | None:
-    """What would have helped, in a sentence; None where nothing is known to."""
+    """What would have helped, in a sentence; None if nothing is known to."""
     helps = registry.ooms().helps(answer)
     if helps is not None:
         return helps
@@ -124,7 +124,7 @@ def _beside(size: Text, held: int, missing: int) -> Text:
 
 
 def in_use(case: TraceCase, answer: OomAnswer) -> Text:
-    """What was in use of what there was, as the beginning of a sentence."""
+    """The used share of the memory, as the beginning of a sentence."""
     query = f"SELECT live_bytes FROM events WHERE device = {case.number} AND moment = {answer.moment}"
     figure = Figure(int(case.device.live[answer.moment]), "bytes", "live", query)
     live = amount(figure, Evidence("liveSet", case.at(answer.moment), "line"))

@@ -44,7 +44,7 @@ def dominant_lines(case: TraceCase) -> Iterator[Ranked]:
 
 
 def in_pieces(group: TopGroup) -> Text | str:
-    """In how many allocations a group's bytes are, if that says something."""
+    """The number of a group's allocations, if it is informative."""
     if not group.count or group.count == 1:
         return phrase(", in one allocation") if group.count else ""
     if not group.largest:
@@ -119,7 +119,7 @@ _CONTENTS = {
 
 
 def _contents(group: TopGroup) -> Text:
-    """What is of a category, at the beginning of a sentence."""
+    """The contents of a category, at the beginning of a sentence."""
     name = group.name.removesuffix(INFERRED)
     what = _CONTENTS.get(name) or Text(name[:1].upper() + name[1:])
     return phrase("{name} (inferred)", name=what) if group.inferred else what

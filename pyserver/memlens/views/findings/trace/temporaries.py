@@ -1,4 +1,4 @@
-"""Large allocations at the peak that live for a short time only: what lowering the peak is about."""
+"""Large short-lived allocations at the peak: the first candidates for lowering it."""
 
 from collections.abc import Iterator
 
