@@ -115,7 +115,7 @@ cdef class CompactTree:
         return self.done < self.nodes
 
     cdef uint64_t _sum(self, const uint32_t[::1] objects) noexcept nogil:
-        """What objects retain."""
+        """Compute what objects retain."""
         cdef uint64_t total = 0
         cdef size_t at
         for at in range(<size_t> objects.shape[0]):
@@ -123,7 +123,7 @@ cdef class CompactTree:
         return total
 
     cdef void _add_without_objects(self, size_t node, const uint32_t[::1] below) noexcept nogil:
-        """Make a node that stands for no object of its own, but for those below it."""
+        """Make a node without objects of its own, for those below it."""
         self.type[node], self.parent[node], self.objects[node] = NO_NUMBER, 0, 0
         self.node_shallow[node], self.node_retained[node] = 0, self._sum(below)
 
@@ -181,7 +181,7 @@ cdef class CompactTree:
         return 0
 
     cdef inline void _fetch(self, size_t member) noexcept nogil:
-        """Let the processor fetch what the queue's next members need: nearly none of it is in its cache."""
+        """Prefetch what the queue's next members need: hardly any of it is cached."""
         cdef uint32_t at
         if member + 3 * AHEAD < self.back:
             prefetch(&self.begin[self.queue[member + 3 * AHEAD]])

@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-"""What would be freed without some references, as far as dominators tell; columns as in ``columns.pxd``."""
+"""What would be freed without some references, by the dominator tree; columns as in ``columns.pxd``."""
 
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free
@@ -18,7 +18,7 @@ cdef enum:
 
 
 cdef Py_ssize_t first_of(const uint32_t[::1] ascending, uint32_t item) noexcept nogil:
-    """Where the items begin that are at least ``item``."""
+    """The index of the first item that is at least ``item``."""
     cdef Py_ssize_t low = 0, high = ascending.shape[0], middle
     while low < high:
         middle = (low + high) >> 1
@@ -47,13 +47,14 @@ def freed_without(
     uint32_t holder,
     size_t most,
 ) -> tuple[tuple[int, int] | None, int]:
-    """Bytes that nothing would reach without all references from ``sources`` to ``targets``, and objects looked at.
+    """Return the bytes that would be unreachable without all references from ``sources`` to ``targets``, and the number
+    of visited objects.
 
-    The bytes are those in the heap and, by ``native``, those outside of it; where that is empty, none are known.
-    ``holder`` dominates all targets and is none of them, or is the number of objects where only the roots together do.
-    Paths to what it dominates lead on from it within what it dominates, so nothing else is looked at. Objects ``moved``
-    aren't dominated as ``dominated`` says but by those of ``moved_to``, which ascend. The bytes are None where
-    ``holder`` dominates more than ``most`` objects. Raises MemoryError.
+    The bytes are those in the heap and, if ``native`` isn't empty, those outside of it. ``holder`` dominates all
+    targets and isn't one of them; it is the number of objects if only the roots together do. Paths from it to what it
+    dominates stay within what it dominates, so nothing else is visited. Objects ``moved`` are dominated by those of
+    ``moved_to``, which ascend, and not as ``dominated`` says. The bytes are None where ``holder`` dominates more than
+    ``most`` objects. Raises MemoryError.
     """
     cdef size_t objects = distance.shape[0], looked = 0
     cdef uint64_t total = 0, outside = 0, at
@@ -139,7 +140,7 @@ def freed_without(
 cdef uint32_t above(
     const uint32_t[::1] dominator, const uint32_t[::1] moved, const uint32_t[::1] moved_to, uint32_t item
 ) noexcept nogil:
-    """The dominator of an object, which is another one for those that were ``moved``; these ascend."""
+    """The dominator of an object, which differs for the ``moved`` ones; these ascend."""
     cdef Py_ssize_t place
     if moved.shape[0]:
         place = first_of(moved, item)
@@ -154,7 +155,7 @@ cdef enum:
 
 
 cdef class OtherHolders:
-    """Says of objects whether something holds them that they don't dominate themselves, for one graph.
+    """Decides whether objects of one graph are held by something that they don't dominate.
 
     Objects ``moved``, in ascending order, are dominated by those of ``moved_to``. Objects without a ``distance`` hold
     nothing. Numbers in ``start`` and ``dominator`` are checked when they are used. Not for several threads.
@@ -196,11 +197,11 @@ cdef class OtherHolders:
         size_t most,
         Work work not None,
     ) -> bool | None:
-        """Whether one of ``referrers`` has a reference that retains an object, and isn't dominated by it.
+        """Whether one of ``referrers`` that an object doesn't dominate has a retaining reference to it.
 
-        Referrers ascend and may stand several times; those ``without``, which ascend as well, don't count. None where
-        more than ``most`` dominators would have to be looked at, and where ``work`` was stopped. Raises MemoryError,
-        and IndexError for a column with a number that is out of range.
+        Referrers ascend and may repeat; those in ``without``, which also ascend, don't count. None if more than
+        ``most`` dominators would have to be visited, or if ``work`` was stopped. Raises MemoryError, and IndexError for
+        a column with a number that is out of range.
         """
         cdef size_t looked = 0, each_passed, objects = self.dominator.shape[0]
         cdef uint32_t one, stop
@@ -229,7 +230,7 @@ cdef class OtherHolders:
                         status = STOPPED
                         break
                     one = above(self.dominator, self.moved, self.moved_to, one)
-                    # dominators in a circle would be passed without end
+                    # a cycle of dominators would never end
                     if objects <= one < NO_NUMBER or looked > objects:
                         status = OUT_OF_RANGE
                         break
@@ -259,6 +260,6 @@ cdef class OtherHolders:
             for each_passed in range(self.passed.count):
                 self.state[(<uint32_t *> self.passed.data)[each_passed]] = 0
         if status == -1:
-            # what couldn't be remembered couldn't be taken back either
+            # what wasn't recorded couldn't be undone either
             memset(self.state, 0, self.dominator.shape[0])
         return fail(status, None if looked > most else holds)

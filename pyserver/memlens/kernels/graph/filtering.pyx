@@ -1,8 +1,8 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-"""What filters over a heap dump ask of all its objects and references, each in one pass over the columns.
+"""Kernels for filters over all objects and references of a heap dump, each a single pass over the columns.
 
-Marks are bytes: 1 for what fits. Columns of archives are checked by whoever maps them, but for names of references:
-these are numbers of texts only where the reference's kind says so, and one that is out of range fits nothing.
+Marks are bytes: 1 for a match. Columns of archives are checked by whoever maps them, but for names of references: these
+are numbers of texts only where the reference's kind says so, and one that is out of range fits nothing.
 """
 
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
@@ -22,7 +22,8 @@ def marked(const uint32_t[::1] numbers, const uint8_t[::1] table, uint8_t[::1] m
 
 
 def handed_down(const uint32_t[::1] parent, const uint8_t[::1] own, uint8_t[::1] below):
-    """Mark in ``below`` the nodes of a tree that have one of ``own`` above them; a parent stands before its children.
+    """Mark in ``below`` the nodes of a tree that have a marked one of ``own`` above them; parents come before their
+    children.
 
     Node 0 is the root.
     """
@@ -35,7 +36,7 @@ def handed_down(const uint32_t[::1] parent, const uint8_t[::1] own, uint8_t[::1]
 
 
 cdef uint8_t *bits_of(const uint8_t[::1] table):
-    """The same table with a bit an item, small enough for the processor's nearest cache, and a 0 after the last."""
+    """The same table with one bit per item, which fits into the first-level cache, and a 0 after the last."""
     cdef size_t item
     cdef uint8_t *bits = <uint8_t *> calloc(table.shape[0] // 8 + 2, 1)
     if bits == NULL:

@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-"""What would be freed without some objects or references; columns as in ``columns.pxd``."""
+"""Compute what would be freed without some objects or references; columns as in ``columns.pxd``."""
 
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free
@@ -17,9 +17,9 @@ from memlens.kernels.graph.left_out cimport ALL_OUT, LeftOut
 cdef class Holding:
     """Columns of a graph, with what is left out of it.
 
-    ``distance`` is the least number of references that ``follows`` from a root, for :meth:`move_away` where nothing is
-    left out, for :meth:`freed` where all of that is. ``native`` is the memory outside of the heap that each object
-    owns; it may be empty. Not for several threads.
+    ``distance`` is the least number of followed references from a root: for :meth:`move_away` with nothing left out,
+    for :meth:`freed` with everything left out. ``native`` is the memory outside of the heap that each object owns; it
+    may be empty. Not for several threads.
     """
 
     cdef const uint64_t[::1] start, back_start, shallow, native
@@ -58,11 +58,11 @@ cdef class Holding:
         self.held = held_of(start, target, kind, back_start, back, back_kind, follows, shallow, native, distance)
 
     def move_away(self, const uint32_t[::1] dropped, Work work not None) -> tuple[int, int, int] | None:
-        """Change each distance to what it is without what is left out; NONE for what no root reaches then.
+        """Update all distances for the graph without what is left out; NONE for what becomes unreachable.
 
-        Objects ``dropped`` were roots, and aren't any more. Returns how many objects that are, of those that were
-        reached, and their bytes in the heap and outside of it; None if ``work`` was stopped, and then the distances are
-        of no use. Raises MemoryError.
+        Objects ``dropped`` are no longer roots. Returns the number of objects that become unreachable, and their bytes
+        in the heap and outside of it; None if ``work`` was stopped, and then the distances are invalid. Raises
+        MemoryError.
         """
         cdef size_t each
         cdef uint64_t at
@@ -109,10 +109,10 @@ cdef class Holding:
     def freed(
         self, const uint32_t[::1] sources, const uint32_t[::1] targets, size_t most, Work work not None
     ) -> tuple[tuple[int, int] | None, int] | None:
-        """Bytes that nothing would hold without all references from ``sources`` to ``targets`` as well.
+        """Return the bytes that would be freed if all references from ``sources`` to ``targets`` were removed as well.
 
-        They are those in the heap and those outside of it. And how many references were looked at; the bytes are None
-        where that are more than ``most``. None if ``work`` was stopped. Raises MemoryError.
+        They are those in the heap and those outside of it, followed by the number of visited references; the bytes are
+        None if that exceeds ``most``. None if ``work`` was stopped. Raises MemoryError.
         """
         cdef size_t each
         cdef uint32_t item
@@ -200,13 +200,13 @@ cdef enum:
 
 
 cdef class Retained:
-    """What no root would reach without the ``chosen`` objects, these included.
+    """What would be unreachable without the ``chosen`` objects, themselves included.
 
-    Of the ``chosen`` ones those that no root reaches retain nothing; the attribute of that name is how many different
-    ones there are. ``distance`` is the least number of references that retain from a root. ``dominated`` has what each
-    object immediately dominates, of that perhaps not all: dominators may count what no root reaches as a holder, and
-    may have it below the graph's own root. ``native`` is the memory outside of the heap that each object owns; it may
-    be empty. ``state`` has one item per object, all of them 0.
+    Unreachable ones among the ``chosen`` retain nothing; the attribute ``chosen`` is the number of distinct ones.
+    ``distance`` is the least number of retaining references from a root. ``dominated`` has what each object immediately
+    dominates, perhaps incompletely: dominators may count unreachable holders, and may have them below the graph's own
+    root. ``native`` is the memory outside of the heap that each object owns; it may be empty. ``state`` has one item
+    per object, all of them 0.
 
     What the chosen objects dominate is retained, which is found first. What else is has other holders than these, but
     only shortest paths that pass through what is retained: to what that refers to is one step farther. So
@@ -270,7 +270,7 @@ cdef class Retained:
     def follow(self, size_t first, size_t last):
         """Follow what refers from the retained objects to others, from step ``first`` up to ``last``.
 
-        Each object is looked at once; of what they refer to some may be listed twice. Raises MemoryError.
+        Each object is visited once; some of their targets may be listed twice. Raises MemoryError.
         """
         cdef Found found = Found(0, 0, 0)
         cdef Vector seeds
@@ -293,7 +293,7 @@ cdef class Retained:
         fail(status)
 
     def sum_up(self) -> tuple[int, int, int] | None:
-        """How many objects are retained, their bytes, and the bytes that they own outside of the heap.
+        """The number of retained objects, their bytes, and the bytes that they own outside of the heap.
 
         None if the work was stopped. Raises MemoryError.
         """
@@ -304,7 +304,7 @@ cdef class Retained:
         return fail(status, (self.found.objects, self.found.heap, self.found.native))
 
     def mark(self):
-        """Turn each state into 1 for an object that is retained, else 0."""
+        """Set each state to 1 for a retained object, else to 0."""
         cdef size_t each
         cdef uint8_t *state = self.held.state
         with nogil:
@@ -330,7 +330,7 @@ cdef int mark_dominated(
     size_t *count,
     Work work,
 ) noexcept nogil:
-    """Mark the chosen objects that are reached and all that they dominate as GONE; list them until they are many.
+    """Mark the chosen reachable objects and all that they dominate as GONE; list them as long as they are few.
 
     Adds how many distinct objects are chosen to ``count``.
     """

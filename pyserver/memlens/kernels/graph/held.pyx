@@ -1,7 +1,7 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-"""What is still held where some references are left out or cut, found from what may be lost by that.
+"""Finds what is still held when some references are left out or cut, starting from what may be lost.
 
-Nothing else of the graph is looked at but what refers to that and what it refers to.
+Visits only the neighbours of that set, in both directions.
 """
 
 from libc.stdint cimport uint32_t, uint64_t
@@ -15,7 +15,7 @@ from memlens.kernels.graph.levels cimport by_distance
 
 
 cdef inline bint is_whole(const Held *held, LeftOut left_out, uint32_t source, uint32_t item) noexcept nogil:
-    """Whether a reference from ``source`` to ``item``, where there is one, is neither left out nor cut."""
+    """Whether an existing reference from ``source`` to ``item`` is neither left out nor cut."""
     if left_out is None:
         return True
     if held.state[source] & IS_SOURCE and held.state[item] & IS_TARGET:
@@ -24,7 +24,7 @@ cdef inline bint is_whole(const Held *held, LeftOut left_out, uint32_t source, u
 
 
 cdef inline bint is_row_kept(const Held *held, LeftOut left_out, uint32_t source, uint64_t row) noexcept nogil:
-    """The same of one of its references by number."""
+    """The same for one of its references, by number."""
     if left_out is None:
         return True
     if left_out.marks[source] & ALL_OUT:
@@ -35,7 +35,7 @@ cdef inline bint is_row_kept(const Held *held, LeftOut left_out, uint32_t source
 
 
 cdef inline void fetch_source(const Held *held, uint64_t at, uint64_t end) noexcept nogil:
-    """Let the processor fetch what is asked of the source of a later one of many references to an object."""
+    """Prefetch the source's data for a later one of many references to an object."""
     if at + AHEAD < end:
         prefetch(&held.distance[held.back[at + AHEAD]])
         prefetch(&held.state[held.back[at + AHEAD]])
@@ -47,7 +47,7 @@ cdef int look_at(Held *held, LeftOut left_out, uint32_t item, Vector *lost) noex
     cdef uint64_t at, begin = held.back_start[item], end = held.back_start[item + 1]
     if not begin <= end <= held.references:
         return OUT_OF_RANGE
-    # of roots only those are looked at that are none any more
+    # only former roots among the roots are examined
     for at in range(begin, end if held.distance[item] else begin):
         fetch_source(held, at, end)
         source = held.back[at]
@@ -64,7 +64,8 @@ cdef int look_at(Held *held, LeftOut left_out, uint32_t item, Vector *lost) noex
 
 
 cdef int lose(Held *held, LeftOut left_out, Vector *seeds, Vector *lost, Work work) noexcept nogil:
-    """List what is farther from roots, or no longer reached: all shortest paths to it pass what is left out or cut.
+    """List the objects whose distance grows or that become unreachable: all shortest paths to them pass something left
+    out or cut.
 
     ``seeds`` are those that may be, as far as that isn't because of others that are. Level after level of distances:
     what is one step nearer is known by then.
@@ -117,7 +118,8 @@ cdef int lose(Held *held, LeftOut left_out, Vector *seeds, Vector *lost, Work wo
 
 
 cdef uint32_t nearest(const Held *held, LeftOut left_out, uint32_t item, bint is_any) noexcept nogil:
-    """The least distance of what certainly stays held and refers to a lost object; ``is_any`` of them will do."""
+    """The least distance among the referrers of a lost object that certainly stay held; with ``is_any``, that of
+    any."""
     cdef uint32_t source, found = NO_NUMBER
     cdef uint64_t at
     for at in range(held.back_start[item], held.back_start[item + 1]):
@@ -136,7 +138,7 @@ cdef uint32_t nearest(const Held *held, LeftOut left_out, uint32_t item, bint is
 cdef int find_again(
     Held *held, LeftOut left_out, const Vector *lost, uint32_t *distance, Work work
 ) noexcept nogil:
-    """Give what was lost its distance by other ways, and NO_NUMBER where there is none.
+    """Give lost objects their distances by other paths, or NO_NUMBER.
 
     Where ``distance`` is NULL nothing is written, and only what is held at all is IS_BACK.
     """
@@ -162,7 +164,7 @@ cdef int find_again(
             if status < 0:
                 break
         if distance != NULL:
-            # of what is lost the former distance is of no use any more
+            # the former distance of a lost object is invalid
             distance[numbers[each]] = far + 1 if far != NO_NUMBER else NO_NUMBER
     if distance != NULL and status == 0:
         status = by_distance(&seeds, distance)
@@ -215,7 +217,7 @@ cdef int find_again(
 cdef int let_go(
     Held *held, LeftOut left_out, Vector *seeds, uint32_t *distance, Found *found, Work work
 ) noexcept nogil:
-    """Count what nothing holds any more once ``seeds`` may be lost, and add up its bytes.
+    """Count the objects that nothing holds once ``seeds`` may be lost, and sum up their bytes.
 
     ``distance`` is that of ``held`` where it is to change, else NULL.
     """

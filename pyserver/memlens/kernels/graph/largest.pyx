@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-"""The first rows of a list that is too long to be sorted before it is shown."""
+"""The first rows of a list that is too long to sort."""
 
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
 
@@ -7,7 +7,7 @@ from memlens.kernels.base.vectors cimport Vector, column_of, vector_free, vector
 
 
 cdef inline bint is_before(const uint64_t *values, uint32_t a, uint32_t b) noexcept nogil:
-    """Whether ``a`` has the larger value, or of equal ones the smaller number."""
+    """Whether ``a`` has the larger value, or on a tie the smaller number."""
     return values[a] > values[b] or (values[a] == values[b] and a < b)
 
 
@@ -52,7 +52,7 @@ cdef void put_in_order(Top *top) noexcept nogil:
     cdef size_t place, count = top.count
     for place in range(count // 2, 0, -1):
         sink(top.values, top.heap, place - 1, count)
-    # what would be shown last is above: it goes to the end, and the rest is a heap again
+    # the last one shown is on top: it goes to the end, and the rest is a heap again
     while count > 1:
         count -= 1
         top.heap[0], top.heap[count] = top.heap[count], top.heap[0]
@@ -60,7 +60,7 @@ cdef void put_in_order(Top *top) noexcept nogil:
 
 
 cdef int begin(Top *top, Vector *kept, const uint64_t[::1] values, size_t total, size_t most) except -1:
-    """Make room for the numbers; without any if there are none to be found. Raises MemoryError."""
+    """Allocate the numbers, unless none can be found. Raises MemoryError."""
     vector_init(kept, 4)
     top.most, top.count = most if most < total else total, 0
     if vector_reserve(kept, top.most) < 0:
@@ -100,7 +100,7 @@ def largest(const uint64_t[::1] values, const uint32_t[::1] numbers, size_t most
 
 
 def largest_marked(const uint64_t[::1] values, const uint8_t[::1] marks, size_t most) -> Buffer:
-    """The same of the numbers whose item of ``marks`` isn't 0; ``values`` has as many. Raises MemoryError."""
+    """The same for the numbers whose item of ``marks`` isn't 0; ``values`` has the same length. Raises MemoryError."""
     cdef Vector kept
     cdef Top top
     cdef size_t item, total = marks.shape[0]

@@ -35,7 +35,7 @@ cdef struct Paths:
 
 
 cdef inline size_t slot_of(const Paths *paths, uint32_t source, uint32_t target) noexcept nogil:
-    """The place in the table that has a pair, or has none yet."""
+    """The slot of a pair in the table, or an empty one for it."""
     cdef size_t at = ((<uint64_t> source * 0x9E3779B97F4A7C15ULL + target) * 0xD6E8FEB86659FD93ULL >> 32) & paths.mask
     cdef uint32_t pair
     while paths.table[at]:
@@ -66,7 +66,7 @@ cdef void add_path(
     cdef size_t each, at
     while True:
         if source != NO_NUMBER and state[source] & TAKES_BACK:
-            # the path of before goes on as this one, and this one as that
+            # the earlier path continues as this one, and this one as the earlier
             at = paths.table[slot_of(paths, target, source)] - 1
             paths.source[at] = paths.target[at] = NO_NUMBER
         else:
@@ -128,7 +128,7 @@ def least_cut(
     paths.target = <uint32_t *> malloc(room * sizeof(uint32_t))
     paths.table = <uint32_t *> calloc(slots, sizeof(uint32_t))
     cdef uint8_t *state = <uint8_t *> calloc(objects + 1, 1)
-    # nearly all of it is never touched
+    # hardly any of it is ever touched
     cdef uint32_t *towards = <uint32_t *> malloc((objects + 1) * sizeof(uint32_t))
     vector_init(&queue, 4)
     if not (paths.source and paths.target and paths.table and state and towards):

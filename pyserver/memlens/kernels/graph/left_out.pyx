@@ -88,7 +88,7 @@ cdef class LeftOut:
         const uint32_t[::1] among,
         Work work not None,
     ) -> int | None:
-        """Leave out the references of the name ``wanted`` of some objects; how many there are.
+        """Leave out the references with the name ``wanted`` of some objects; return their number.
 
         ``name`` has one item per reference, and ``by_text`` one per kind: whether its names are such numbers. None if
         ``work`` was stopped. Raises MemoryError.
@@ -127,7 +127,7 @@ cdef class LeftOut:
     def add_name(
         self, const uint32_t[::1] name, const uint8_t[::1] by_text, uint32_t wanted, Work work not None
     ) -> int | None:
-        """The same of all objects."""
+        """The same for all objects."""
         cdef size_t item = 0, high, step
         cdef uint64_t row, count = 0
         cdef int status = 0
@@ -140,7 +140,7 @@ cdef class LeftOut:
                     break
                 if name[row] != wanted or not by_text[self.kind[row]]:
                     continue
-                # whose reference it is: first by steps that double, then by halves
+                # the reference's source, by galloping and then binary search
                 step = 1
                 while item + step < self.objects and self.start[item + step] <= row:
                     item += step
@@ -189,7 +189,7 @@ cdef class LeftOut:
         return self.add(item, SOME_OUT)
 
     cdef bint is_kept(self, uint32_t source, uint32_t item, const uint8_t *follows) noexcept nogil:
-        """Whether a reference from ``source`` to ``item`` that ``follows`` is left; there is one, perhaps left out."""
+        """Whether a followed reference from ``source`` to ``item`` remains; there is at least one, perhaps left out."""
         cdef uint64_t row
         cdef size_t low = 0, high, middle
         cdef Kept *kept
@@ -218,7 +218,7 @@ cdef class LeftOut:
         return False
 
     cdef int list_kept(self) noexcept nogil:
-        """List in ``kept`` what is asked for again and again of objects with many references; -1 without memory."""
+        """Cache in ``kept`` what is queried repeatedly for objects with many references; -1 without memory."""
         cdef size_t each, listed = 0
         cdef uint64_t row
         cdef uint32_t source
@@ -235,7 +235,7 @@ cdef class LeftOut:
                 found.source, found.target, found.kind = source, self.target[row], self.kind[row]
                 if vector_push(&self.kept, &found) < 0:
                     return -1
-        # each once: any number of references may be alike
+        # each once: any number of references may be equal
         kept = <Kept *> self.kept.data
         if self.kept.count:
             qsort(kept, self.kept.count, sizeof(Kept), compare)

@@ -63,7 +63,7 @@ cdef size_t listed(
         elif kinds.count <= FEW and not has_one_of(kind + begin, kinds.number, kinds.count):
             begin = last
             continue
-        # they are in no order, so that a branch would be foreseen badly
+        # they are unordered, so a branch would be mispredicted
         for at in range(begin, last):
             found[count] = at
             count += kinds.is_one[kind[at]] != 0
@@ -72,7 +72,7 @@ cdef size_t listed(
 
 
 cdef inline size_t source_of(const uint64_t[::1] start, size_t item, uint64_t at, size_t objects) noexcept nogil:
-    """The object that a reference is of, ``item`` or one after it; ``objects`` if it is of none."""
+    """The source of a reference, ``item`` or one after it; ``objects`` if there is none."""
     cdef size_t step = 1, last, middle
     if start[item + 1] > at:
         return item
@@ -98,7 +98,7 @@ def shorten(
     const uint8_t[::1] more,
     uint32_t[::1] distance,
 ):
-    """Lower each ``distance`` to the least number of references that ``follows`` from where it is 0.
+    """Lower each ``distance`` to the least number of followed references from an object at distance 0.
 
     It is that of all these but the kinds of ``more``; NONE for what they don't reach. Numbers in ``start`` and
     ``target`` are checked when they are used. Raises MemoryError, and IndexError for one that is out of range.

@@ -9,7 +9,7 @@ from memlens.kernels.base.work cimport LOOK_EVERY, STOPPED, Work, look
 from memlens.kernels.graph.columns cimport NO_NUMBER, fail
 
 SEVERAL = 0xFFFFFFFE
-"""In place of an owner: there are several."""
+"""In place of an owner: several owners."""
 
 cdef uint32_t OF_SEVERAL = 0xFFFFFFFE
 
@@ -24,7 +24,7 @@ def named_targets(
     uint32_t wanted,
     uint32_t[::1] found,
 ):
-    """What each chosen object refers to by a reference that ``follows`` with the name ``wanted``, the first of several.
+    """The target of each chosen object's first followed reference with the name ``wanted``.
 
     ``found`` has an item for each of ``chosen``, and isn't changed where there is none, as for what is no object.
     """
@@ -52,8 +52,8 @@ def spread_owners(
 ) -> bool | None:
     """Give objects without an ``owner`` (NO_NUMBER) the one of what refers to them, through others without one.
 
-    What objects of several owners lead to has SEVERAL. Returns None if ``work`` was stopped, and then the owners are of
-    no use. Raises MemoryError.
+    What objects of several owners lead to has SEVERAL. Returns None if ``work`` was stopped, and then the owners are
+    invalid. Raises MemoryError.
     """
     cdef Py_ssize_t each, objects = owner.shape[0]
     cdef uint32_t item, other, own

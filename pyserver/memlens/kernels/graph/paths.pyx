@@ -33,7 +33,7 @@ cdef object way(const uint32_t *towards, const uint32_t *objects, uint32_t at, u
 
 
 cdef class PathSearch:
-    """Searches backwards from an object for roots, the nearest first. Each object is passed through once.
+    """Searches backwards from an object for roots, the nearest first. Each object is visited once.
 
     References that are ``left_out`` aren't followed.
 
@@ -92,9 +92,9 @@ cdef class PathSearch:
     def next_path(self, size_t most) -> Buffer | None:
         """The next path as ``uint32`` numbers of objects, from a root to the object; None when there is no other.
 
-        ``most`` bounds how many objects are looked at, those with many references counting for several; once they are
-        used up, None is returned as well, and :attr:`is_complete` is False. Raises MemoryError, and IndexError for a
-        column with a number that is out of range.
+        ``most`` limits the visited objects, those with many references counting as several; when it is exhausted, None
+        is returned as well, and :attr:`is_complete` is False. Raises MemoryError, and IndexError for a column with a
+        number that is out of range.
         """
         cdef uint32_t source
         cdef uint64_t references = self.back.shape[0], begin, end
@@ -146,7 +146,7 @@ cdef class PathSearch:
 
     @property
     def is_complete(self) -> bool:
-        """Whether everything that holds the object has been looked at."""
+        """Whether everything that holds the object was visited."""
         return self.first >= self.queue.count and self.at == self.end
 
 
@@ -279,9 +279,9 @@ cdef class WaySearch:
     def next_path(self, size_t most) -> Buffer | None:
         """The path as ``uint32`` numbers of objects, from a root to the object; None when there is none.
 
-        ``most`` bounds how many objects are looked at, those with many references counting for several; once they are
-        used up, None is returned as well, and :attr:`is_complete` is False. Raises MemoryError, and IndexError for a
-        number that is out of range.
+        ``most`` limits the visited objects, those with many references counting as several; when it is exhausted, None
+        is returned as well, and :attr:`is_complete` is False. Raises MemoryError, and IndexError for a number that is
+        out of range.
         """
         cdef size_t looked = 0
         cdef Ahead entry
@@ -307,10 +307,10 @@ cdef class WaySearch:
         return way(self.towards, NULL, entry.item, self.item) if found else fail(status)
 
     cdef int follow(self, Ahead *entry, uint64_t most, size_t *looked) noexcept nogil:
-        """Go on with what refers to an object, of many references at first with those that make a path no longer.
+        """Continue with the referrers of an object; if they are many, first with those that don't lengthen the path.
 
-        Of paths of the same length that one is found first whose references are the first of the file. What is left of
-        the references waits for its turn.
+        Among paths of the same length, the one with the first references in the file is found first. The remaining
+        references are queued.
         """
         cdef uint64_t at, length, end = self.back_start[entry.item + 1], begin = entry.at
         cdef uint64_t level = entry.key >> 32
@@ -357,7 +357,7 @@ cdef class WaySearch:
         while count and status == 0:
             count -= 1
             source = next_ones[count]
-            # the first of several references from an object counts
+            # of several references from an object the first counts
             if not self.behind[source] or self.behind[source] > entry.behind + 2:
                 self.behind[source] = entry.behind + 2
                 self.towards[source] = entry.item
@@ -376,7 +376,7 @@ cdef class WaySearch:
         return heap_push(&self.heap, entry[0])
 
     cdef inline bint is_avoided_last(self, uint32_t source) noexcept nogil:
-        """Whether a path may not have this object as the last before the one that is explained."""
+        """Whether this object may not come last before the explained one."""
         cdef size_t each
         for each in range(self.not_before.count):
             if (<uint32_t *> self.not_before.data)[each] == source:
@@ -384,7 +384,7 @@ cdef class WaySearch:
         return False
 
     cdef inline bint is_below(self, uint32_t source) noexcept nogil:
-        """Whether the object that is explained dominates another one."""
+        """Whether the explained object dominates another one."""
         cdef size_t _
         cdef uint32_t above = source
         for _ in range(MOST_ABOVE if self.has_dominators else 0):
@@ -397,5 +397,5 @@ cdef class WaySearch:
 
     @property
     def is_complete(self) -> bool:
-        """Whether everything that may hold the object has been looked at."""
+        """Whether everything that may hold the object was visited."""
         return self.heap.count == 0

@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-"""What some objects reach, and how far it is from them; columns as in ``columns.pxd``."""
+"""Reachability and distances from some objects; columns as in ``columns.pxd``."""
 
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport free, malloc
@@ -60,9 +60,9 @@ cdef int reach(const Graph *graph, const uint32_t[::1] sources, Mark *marks, siz
 def leaders(
     const uint64_t[::1] start, const uint32_t[::1] target, uint8_t[::1] seen, const uint32_t[::1] order,
 ) -> Buffer:
-    """Those of some objects, as ``uint32``, that aren't ``seen`` and that none of them before it in the order leads to.
+    """Those of some objects, as ``uint32``, that aren't ``seen`` and not reachable from the ones before them.
 
-    All of what they lead to is 1 in ``seen`` then. Raises MemoryError.
+    All that they reach is then 1 in ``seen``. Raises MemoryError.
     """
     cdef Py_ssize_t each
     cdef uint64_t at
@@ -106,7 +106,7 @@ def distances(
     const uint32_t[::1] sources,
     uint32_t[::1] distance,
 ):
-    """Fill ``distance`` with the least number of references from any of ``sources``; NONE for what they don't reach.
+    """Fill ``distance`` with the least number of references from any of ``sources``; NONE for unreachable objects.
 
     Raises MemoryError.
     """
@@ -122,7 +122,7 @@ def reached_from(
     const uint32_t[::1] sources,
     uint8_t[::1] reached,
 ):
-    """Fill ``reached`` with 1 for what any of ``sources`` reach, and themselves, and 0 for the rest.
+    """Fill ``reached`` with 1 for ``sources`` and all that they reach, else 0.
 
     Raises MemoryError.
     """

@@ -22,8 +22,8 @@ def referrers(
 ):
     """Turn references around: the sources of those to object ``o`` are at ``back_start[o]`` and on in ``back``.
 
-    They ascend, and a source stands as often as it refers to the object, in the order of its references. ``back_kind``
-    gets their kinds, unless ``kind`` is empty.
+    They ascend, and a source is repeated for each of its references to the object, in their order. ``back_kind`` gets
+    their kinds, unless ``kind`` is empty.
 
     References lead anywhere, so each may write to another page. Where columns are files that are larger than memory,
     the system would write each page out again and again: ``at_once`` is how many objects are turned around together, in
@@ -84,7 +84,7 @@ cdef struct Turned:
 cdef uint64_t turn_some(
     const uint64_t[::1] start, const uint32_t[::1] target, const uint8_t[::1] kind, const Turned *turned, uint64_t total
 ) noexcept nogil:
-    """Turn references to some objects around, after ``total`` others; return how many there are with these."""
+    """Turn references to some objects around, after ``total`` others; return the new total."""
     cdef uint32_t first = turned.first, width = turned.last - turned.first, to
     cdef uint64_t at, count = target.shape[0]
     cdef Py_ssize_t item

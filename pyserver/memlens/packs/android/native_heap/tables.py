@@ -41,7 +41,7 @@ class Mapped(NamedTuple):
 
 
 class FrameKey(NamedTuple):
-    """What a frame is told apart by."""
+    """What distinguishes a frame."""
 
     function: str
     mapped: Mapped
