@@ -165,7 +165,7 @@ def test_what_is_left_of_a_weak_maps_entry_is_not_longer_than_it(text: str) -> N
     while strings.run(end) == redaction.MORE:
         pass
     count = int(strings.count)
-    strings.write(start, np.full(count, redaction.NAME, np.uint8), np.arange(count, dtype=np.uint32))
+    strings.write(start, np.full(count, redaction.NAME, np.uint8), np.arange(count, dtype=np.uint32), 0)
     out, filled, found = bytearray(128), np.zeros(1, np.uint32), bytearray()
     while strings.scatter(out, filled, count) == 0:
         assert filled[0] <= len(out)

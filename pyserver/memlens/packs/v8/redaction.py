@@ -138,7 +138,7 @@ def redact(
                     "Join the snapshot's parts into one file first, as Julia's assemble_snapshot does."
                 ),
             )
-    survey = _Survey(source, parts, wanted, part_of(report, 0.0, _SURVEYED))
+    survey = _Survey(source, parts, wanted, part_of(report, 0.0, _SURVEYED), is_renamed=own is not None)
     sections = survey.sections()
     write = part_of(report, _SURVEYED, 1.0)
     output.write(b'{"snapshot":' + msgspec.json.encode(_header(parts.header, wanted, survey.redirected)))
@@ -223,8 +223,10 @@ class _Renaming:
 class _Survey:
     """Finds the uses of each string, and checks that all rows are as the header says."""
 
-    def __init__(self, source: Source, parts: Sections, wanted: Wanted, report: Report) -> None:
-        self._source = source
+    def __init__(
+        self, source: Source, parts: Sections, wanted: Wanted, report: Report, *, is_renamed: bool
+    ) -> None:
+        self._source, self._is_renamed = source, is_renamed
         self._spans = parts.spans
         self._meta = parts.header.meta
         self._report = report
@@ -256,8 +258,7 @@ class _Survey:
         self._uses = np.array(strings.take_uses(), np.uint8)
         self._forms = np.array(strings.take_forms(), np.uint8)
         self._properties = np.zeros_like(self._forms)
-        numerals = _Numerals(np.array(strings.take_numerals(), np.uint32))
-        self._properties[numerals.texts] = v8_rows.NUMERAL
+        self._properties[np.asarray(strings.take_numerals())] = v8_rows.NUMERAL
         self._tables = np.unique(np.asarray(strings.take_tables()))
         rows = {"nodes": self._rows("nodes", self._kinds_of_nodes())}
         self._nodes = rows["nodes"].rows
@@ -278,12 +279,11 @@ class _Survey:
             if name in self._spans and self._fields(name):
                 rows[name] = self._rows(name, np.full(1, v8_rows.NAMES, np.uint16))
         self._name_properties(rows["edges"])
-        named = np.zeros(0, np.uint32)
+        numerals = int(rows["edges"].most_elements)
         if not self._wanted.keeps_shared:
-            named = numerals.first(rows["edges"].most_elements)
-            self._cut_names(rows["edges"], named)
+            self._cut_names(rows["edges"])
         self.redirected = int(rows["edges"].redirected)
-        order, contents = _order(self._uses, keeps_order=self._wanted.keeps_shared)
+        order, contents = _order(self._uses, numerals, keeps_order=self._wanted.keeps_shared)
         names = order[: len(contents)]
         fillers: dict[str, Filler | v8_redaction.Strings] = {_STRINGS: strings, **rows}
         if _TRACE in self._spans and self._meta.trace_node_fields == _TRACE_FIELDS:
@@ -294,11 +294,16 @@ class _Survey:
         empty = np.flatnonzero(self._uses & _EMPTY == _EMPTY)
         short = int(names[empty[0]]) if len(empty) and not self._wanted.keeps_shared else _NO_TEXT
         hidden = self._hidden()
+        ranks = names.copy()
+        if not self._is_renamed:
+            # what a name says isn't hidden, so that types are called the same in copies of two snapshots
+            stays = self._uses & (v8_redaction.NAME | v8_redaction.FIXED) != 0
+            ranks[stays] = np.asarray(strings.take_ranks())[stays]
         for name, each in rows.items():
             each.write(self._spans[name][0], names, contents, short)
             if name in _MOVED and len(self.places):
-                each.move(self.places, self._new_ids, hidden, names[named])
-        strings.write(self._spans[_STRINGS][0], self._uses, order)
+                each.move(self.places, self._new_ids, hidden, order[len(order) - numerals :], ranks)
+        strings.write(self._spans[_STRINGS][0], self._uses, order, numerals)
         places = {**dict.fromkeys(_MOVED, len(self.places)), _STRINGS: len(order)}
         return [
             _Section(name, fillers[name], self._spans[name][1] - self._spans[name][0], places.get(name, 0))
@@ -388,9 +393,8 @@ class _Survey:
         self._uses[is_property & is_name] |= v8_redaction.NAME
         self._uses[is_property & (self._uses & v8_redaction.NAME == 0)] |= v8_redaction.VALUE
 
-    def _cut_names(self, edges: v8_rows.Rows, numerals: U32) -> None:
-        """Redirect values from strings that are also names, such as those of elements of the engine's arrays."""
-        self._uses[numerals] |= v8_redaction.NAME
+    def _cut_names(self, edges: v8_rows.Rows) -> None:
+        """Redirect values from strings that are also names."""
         are_names = self._hidden() != 0
         is_other = (self._shared == v8_rows.TEXT_TOO) & ~are_names[self._names]
         self._shared[is_other] = 0
@@ -466,21 +470,6 @@ class _Survey:
         )
 
 
-class _Numerals:
-    """The texts that are indexes in digits."""
-
-    def __init__(self, pairs: U32) -> None:
-        values, self.texts = pairs[::2], pairs[1::2]
-        order = np.argsort(values, kind="stable")
-        self._values, self._in_order = values[order], self.texts[order]
-
-    def first(self, count: int) -> U32:
-        """The texts of the indexes from 0 on, at most so many, and no more than the file has without a gap."""
-        gaps = np.flatnonzero(self._values != np.arange(len(self._values)))
-        known = int(gaps[0]) if len(gaps) else len(self._values)
-        return self._in_order[: min(count, max(known, 1))]
-
-
 def _are_both(uses: U8) -> Mask:
     """Which texts are a name and a content."""
     value, name, fixed = v8_redaction.VALUE, v8_redaction.NAME, v8_redaction.FIXED
@@ -488,15 +477,15 @@ def _are_both(uses: U8) -> Mask:
     return both
 
 
-def _order(uses: U8, *, keeps_order: bool) -> tuple[U32, U32]:
-    """Where each text stands in the copy, and then where each that is a name and a content stands as the latter; and
-    which of these numbers each text has for objects that have it as their content.
+def _order(uses: U8, numerals: int, *, keeps_order: bool) -> tuple[U32, U32]:
+    """Where each text stands in the copy, then where each that is a name and a content stands as the latter, and then
+    the ``numerals``; and which of these numbers each text has for objects that have it as their content.
 
     The engine's order is that of its table of texts, or in which it came upon them, which would give them away. If it
     is to stay, only contents change places.
     """
     both = _are_both(uses)
-    count = len(uses) + int(both.sum())
+    count = len(uses) + int(both.sum()) + numerals
     moves = np.arange(len(uses), count)
     if keeps_order:
         name, fixed = v8_redaction.NAME, v8_redaction.FIXED
@@ -508,7 +497,7 @@ def _order(uses: U8, *, keeps_order: bool) -> tuple[U32, U32]:
     order = np.arange(count, dtype=np.uint32)
     order[moves] = moves[np.asarray(permutation(len(moves)))]
     contents = order[: len(uses)].copy()
-    contents[both] = order[len(uses) :]
+    contents[both] = order[len(uses) : count - numerals]
     return order, contents
 
 

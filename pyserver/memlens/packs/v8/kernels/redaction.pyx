@@ -227,30 +227,33 @@ cdef bint is_numeral(const uint8_t *text, size_t length) noexcept nogil:
     return True
 
 
-cdef uint32_t numeral(const uint8_t *text, size_t length) noexcept nogil:
+cdef uint32_t rank_of(const uint8_t *text, size_t length) noexcept nogil:
+    """Return a text's hash (FNV-1a)."""
     cdef size_t each
-    cdef uint32_t value = 0
+    cdef uint32_t hash = 2166136261u
     for each in range(length):
-        value = value * 10 + (text[each] - 0x30)
-    return value
+        hash = (hash ^ text[each]) * 16777619u
+    return hash
 
 
 cdef class Strings(Parts):
-    """Counts the strings; then writes them in another order, with one more for each that is a name and a content.
+    """Counts the strings; then writes them in another order, with one more for each that is a name and a content, and
+    the numbers by which elements of the engine's arrays are called.
 
     A text that doesn't stay becomes "removed N" with its number in that order, so that texts are equal that were.
     """
 
     cdef readonly uint64_t count
-    cdef Vector own_uses, own_forms, own_numerals, own_tables
+    cdef Vector own_uses, own_forms, own_ranks, own_numerals, own_tables
     cdef const uint64_t[::1] old_tables
     cdef const uint64_t[::1] new_tables
     cdef const uint8_t[::1] uses
-    cdef uint64_t next
+    cdef uint64_t next, numerals
 
     def __cinit__(self, const uint8_t[::1] data: Buffer, size_t start, size_t end):
         self.own(&self.own_uses, 1)
         self.own(&self.own_forms, 1)
+        self.own(&self.own_ranks, sizeof(uint32_t))
         self.own(&self.own_numerals, sizeof(uint32_t))
         self.own(&self.own_tables, sizeof(uint64_t))
 
@@ -290,11 +293,11 @@ cdef class Strings(Parts):
             if is_short(self.data + begin, after - begin):
                 use |= U_SHORT
             form = form_of(self.data + begin, after - begin)
-            if vector_push(&self.own_uses, &use) < 0 or vector_push(&self.own_forms, &form) < 0:
+            if vector_push(&self.own_uses, &use) < 0 or vector_push(&self.own_forms, &form) < 0 or (
+                    vector_push_u32(&self.own_ranks, rank_of(self.data + begin, after - begin)) < 0):
                 return self.fail(E_NO_MEMORY, begin)
             if is_numeral(self.data + begin, after - begin) and (
-                    vector_push_u32(&self.own_numerals, numeral(self.data + begin, after - begin)) < 0
-                    or vector_push_u32(&self.own_numerals, <uint32_t> self.count) < 0):
+                    vector_push_u32(&self.own_numerals, <uint32_t> self.count) < 0):
                 return self.fail(E_NO_MEMORY, begin)
             if entry_s_table(self.data + begin, after - begin, &table) and (
                     vector_push(&self.own_tables, &table) < 0):
@@ -313,8 +316,12 @@ cdef class Strings(Parts):
         """Move out what each text could be, as bits (``uint8``)."""
         return column_of(&self.own_forms, b"B")
 
+    def take_ranks(self) -> Buffer:
+        """Move out a number for each text, by which names have the same order in every file (``uint32``)."""
+        return column_of(&self.own_ranks, b"I")
+
     def take_numerals(self) -> Buffer:
-        """Move out each text that is an index in digits: which, and its number (pairs of ``uint32``)."""
+        """Move out the number of each text that is an index in digits (``uint32``)."""
         return column_of(&self.own_numerals, b"I")
 
     def take_tables(self) -> Buffer:
@@ -327,20 +334,21 @@ cdef class Strings(Parts):
             raise ValueError("columns of different lengths")
         self.old_tables, self.new_tables = old, new
 
-    def write(self, size_t start, const uint8_t[::1] uses, const uint32_t[::1] places):
+    def write(self, size_t start, const uint8_t[::1] uses, const uint32_t[::1] places, uint64_t numerals):
         """Begin to write at ``start``; ``uses`` are those of ``Rows``. There is one of the ``places`` for each text,
-        and then one for each that is a name and a content.
+        then one for each that is a name and a content, and then for the ``numerals`` from 0 on.
         """
-        if uses.shape[0] != <Py_ssize_t> self.count or places.shape[0] < uses.shape[0]:
+        if uses.shape[0] != <Py_ssize_t> self.count or <uint64_t> places.shape[0] < self.count + numerals:
             raise ValueError("columns of different lengths")
         self.position = start + 1
-        self.uses, self.places = uses, places
+        self.uses, self.places, self.numerals = uses, places, numerals
 
     cdef int next_piece(self) noexcept nogil:
         cdef const uint8_t *text
         cdef uint8_t *out
         cdef size_t begin = 0, after = 0
         cdef uint8_t use = 0
+        cdef uint64_t first_numeral = self.places.shape[0] - self.numerals
         if self.next >= <uint64_t> self.places.shape[0]:
             return 0
         if self.next < self.count:
@@ -359,6 +367,10 @@ cdef class Strings(Parts):
         elif use & U_FIXED:
             memcpy(out + 2, b'""', 2)
             self.piece.count = 4
+        elif self.next >= first_numeral:
+            # not the dump's own text, by which a content would be known that is the same
+            self.piece.count = 2 + <size_t> snprintf(
+                <char *> out + 2, 64, b"\"%llu\"", <unsigned long long> (self.next - first_numeral))
         else:
             self.piece.count = 2 + <size_t> snprintf(
                 <char *> out + 2, 64, b"\"removed %llu\"", <unsigned long long> self.piece_place)

@@ -120,6 +120,7 @@ cdef struct Field:
 
 cdef struct Edge:
     uint32_t type, name, target
+    uint32_t rank               # of the name, by which properties are in order
 
 
 cdef struct Candidate:
@@ -162,7 +163,7 @@ cdef class Rows(Parts):
     cdef const uint8_t[::1] noted_ids
     cdef Vector ids                     # of objects, each with its number
     cdef uint32_t[::1] references       # to strings, for each text
-    cdef const uint32_t[::1] numerals
+    cdef const uint32_t[::1] numerals, ranks
     cdef int type_field, name_field, target_field
     cdef Vector owners, owner_names     # what each object is, and the number of its name
     cdef const uint8_t[::1] of_types
@@ -532,16 +533,17 @@ cdef class Rows(Parts):
 
     def move(
         self, const uint32_t[::1] places, const uint64_t[::1] new_ids, const uint8_t[::1] hidden,
-        const uint32_t[::1] numerals,
+        const uint32_t[::1] numerals, const uint32_t[::1] ranks,
     ):
         """Write each object at one of the ``places``, with its new id, if there are any, else one by its place. Strings
         with a ``hidden`` text, by which they would be known, are all given that of the shortest. What is numbered by a
-        text is called by these ``numerals``.
+        text is called by these ``numerals``, and properties are in the order of their names' ``ranks``.
         """
         if places.shape[0] != <Py_ssize_t> max(self.nodes, self.rows if self.notes_edges else 0) or (
-                new_ids.shape[0] and new_ids.shape[0] != places.shape[0]) or hidden.shape[0] != self.uses.shape[0]:
+                new_ids.shape[0] and new_ids.shape[0] != places.shape[0]) or (
+                hidden.shape[0] != self.uses.shape[0] or ranks.shape[0] != self.uses.shape[0]):
             raise ValueError("columns of different lengths")
-        self.places, self.new_ids, self.hidden, self.numerals = places, new_ids, hidden, numerals
+        self.places, self.new_ids, self.hidden, self.numerals, self.ranks = places, new_ids, hidden, numerals, ranks
         random_begin(&self.random, os.urandom(KEY_BYTES))
 
     def cut_names(self, are_names: Mask):
@@ -712,6 +714,7 @@ cdef class Rows(Parts):
             elif not kind & K_INDEX:
                 if edge.name >= <uint64_t> self.new_names.shape[0]:
                     return -3
+                edge.rank = self.ranks[edge.name]
                 edge.name = <uint32_t> self.name_of(kind, edge.name)
             if self.own_edges.count == self.own_edges.room and (
                     vector_reserve(&self.own_edges, self.own_edges.count + 1) < 0):
@@ -725,14 +728,14 @@ cdef class Rows(Parts):
             # of more than 2^32 the last ones stay near their places
             other = <size_t> random_below(&self.random, min(each + 1, <size_t> 0xFFFFFFFF))
             edges[each], edges[other] = edges[other], edges[each]
-        # properties stand in the order of their names' numbers, which are random for keys: types are called by it
+        # the same one for all objects: types are called by it
         other = 0
         for each in range(self.own_edges.count):
             if self.kinds[edges[each].type] & K_ODDBALL:
                 edges[each], edges[other] = edges[other], edges[each]
                 other += 1
         if other > 1:
-            qsort(edges, other, sizeof(Edge), by_name)
+            qsort(edges, other, sizeof(Edge), by_rank)
         return 1
 
     cdef inline void write_edge(self, const Edge *edge) noexcept nogil:
@@ -792,9 +795,11 @@ cdef class Rows(Parts):
             self.left_of_owner -= 1
 
 
-cdef int by_name(const void *one, const void *other) noexcept nogil:
-    cdef uint32_t name = (<const Edge *> one).name, after = (<const Edge *> other).name
-    return (name > after) - (name < after)
+cdef int by_rank(const void *one, const void *other) noexcept nogil:
+    cdef uint32_t rank = (<const Edge *> one).rank, after = (<const Edge *> other).rank
+    if rank == after:
+        rank, after = (<const Edge *> one).name, (<const Edge *> other).name
+    return (rank > after) - (rank < after)
 
 
 cdef inline uint64_t pair_of(uint64_t one, uint64_t other) noexcept nogil:
