@@ -108,9 +108,9 @@ const STEPS = [
     commands: () => [node('node_modules/oxlint/bin/oxlint', '--deny-warnings', '--format', 'unix')],
   },
   {
-    name: 'prettier',
+    name: 'oxfmt',
     what: 'TypeScript and scripts: format',
-    commands: () => [node('node_modules/prettier/bin/prettier.cjs', '--check', '--log-level=warn', '.')],
+    commands: () => [node('node_modules/oxfmt/bin/oxfmt', '--check', '.')],
   },
   {
     name: 'audit',

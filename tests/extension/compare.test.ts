@@ -105,7 +105,7 @@ describe('the snapshot that a view is compared with', () => {
 
   it('is released with the view, when it is closed, and when it is replaced', async () => {
     const view = await openView();
-    await Promise.all([view.compareWith(OTHER), settle().then(() => { opening('/runs/b.pickle').resolve({ snapshot: 's2', info: INFO }); })]); // prettier-ignore
+    await Promise.all([view.compareWith(OTHER), settle().then(() => { opening('/runs/b.pickle').resolve({ snapshot: 's2', info: INFO }); })]); // oxfmt-ignore
     const released = { snapshot: 's2', view: `${view.id}.other` };
     panel.received.fire({ type: 'closeOther' });
     assert.deepEqual(server.last('memlens/close').params, released);
