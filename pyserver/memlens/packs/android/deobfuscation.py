@@ -1,4 +1,4 @@
-"""Names that packets of a trace restore, which a build shortened.
+"""Restores names that a build shortened, from packets of a trace.
 
 Source: ``protos/perfetto/trace/profiling/deobfuscation.proto`` of Perfetto.
 """
@@ -12,7 +12,7 @@ Key = TypeVar("Key", str, tuple[str, str])
 
 
 class Renames(NamedTuple):
-    """What a packet says of names that were shortened in an app: of classes, and of members by their classes."""
+    """The original names in an app, from one packet: of classes, and of members by class."""
 
     classes: dict[str, str]
     fields: dict[tuple[str, str], str]
@@ -41,7 +41,7 @@ class Deobfuscation:
         """``messages``: the bytes of mappings, where each begins and ends."""
         self._by_package: dict[str, Renames] = {}
         self.of_any = Renames({}, {}, {})
-        """That of all apps, the first where several say something."""
+        """The names of all apps together; the first wins."""
         for package, said in (_renames_at(*each) for each in messages):
             self._by_package[package] = said
             _add(self.of_any.classes, said.classes)
@@ -52,13 +52,13 @@ class Deobfuscation:
         return bool(self._by_package)
 
     def of(self, location: str) -> Renames:
-        """What holds for the code in a file, by its path."""
+        """The names for the code in a file, by its path."""
         package = package_of(location)
         return self._by_package.get(package, Renames({}, {}, {})) if package else self.of_any
 
 
 def package_of(location: str) -> str:
-    """The app that a file belongs to, where its path says that: /data/app/~~HASH/PACKAGE-HASH/base.apk."""
+    """The app that a file belongs to, if its path says so: /data/app/~~HASH/PACKAGE-HASH/base.apk."""
     if not location.startswith("/data/app/"):
         return ""
     return next(
@@ -91,7 +91,7 @@ def _renames_at(data: bytes | memoryview, start: int, end: int) -> tuple[str, Re
                 if part == 4:
                     methods[short, short_member] = own_member
                 else:
-                    # a member of another class has that class's name before its own
+                    # a member of another class is prefixed with that class's name
                     fields[short, short_member] = own_member.rpartition(".")[2]
     return package, Renames(classes, fields, methods)
 

@@ -34,7 +34,7 @@ class Failure(NamedTuple):
     free_bytes: int | None
     """Free in the heap as it was."""
     until_limit_bytes: int | None
-    """By how much the heap could still have grown."""
+    """How much the heap could still have grown."""
     message: str
     stack: list[tuple[str, str, int]]
     """Methods, files and lines, the innermost first."""
@@ -50,7 +50,7 @@ class Failure(NamedTuple):
         return {name: value for name, value in known.items() if value is not None}
 
     def threads(self, mapping: Mapping) -> tuple[Threads, Frames]:
-        """The thread that failed, without a name, and its frames with the names that a build's ``mapping`` says."""
+        """The failed thread, without a name, and its frames, with the names from a build's ``mapping``."""
         files = mapping.files()
         frames, numbers = distinct_frames(_frame(*each, mapping, files) for each in self.stack)
         rows = np.zeros(1, THREAD_DTYPE)
@@ -59,12 +59,12 @@ class Failure(NamedTuple):
 
 
 def int32(number: int) -> int:
-    """A number that is an int32, as process ids are, of the 64 bits that stand for it."""
+    """The int32, such as a process id, that 64 bits encode."""
     return (number & 0xFFFFFFFF) - ((number & 0x80000000) << 1)
 
 
 def failure_at(data: bytes | memoryview, start: int, end: int) -> Failure | None:
-    """What a packet says; None where it is about a process that didn't run out of memory."""
+    """The failure in a packet; None if the process didn't run out of memory."""
     said = kernel.fields_of(data, start, end)
     numbers = {field: value for field, value in said if isinstance(value, int)}
     texts = {field: value for field, value in said if isinstance(value, bytes)}
@@ -105,6 +105,6 @@ def _frame(method: str, file: str, line: int, mapping: Mapping, files: dict[str,
     owner, _, name = method.rpartition(".")
     owner, name, line = mapping.frame(owner, name, line)
     path = owner.replace(".", "/")
-    # what the build wrote in its place says nothing
+    # the build's placeholder says nothing
     file = files.get(outermost(path).replace("/", "."), file)
     return profiled_frame(in_package(path, file), line, f"{owner}.{name}" if owner else name)

@@ -35,7 +35,7 @@ KINDS = (
     ReferenceKind("phantom referent", "text", "phantom", retains=False),
     ReferenceKind("finalizer referent", "text", "finalizer", retains=False),
 )
-"""A "reference" is one of which the file doesn't say by which field it is; a "runtime reference" is in no field."""
+"""A "reference" has a field that the file doesn't name; a "runtime reference" is in no field."""
 
 _FIELD, _STATIC, _ELEMENT, _REFERENCE, _RUNTIME, _SUPER, _LOADER, _WEAK, _SOFT, _PHANTOM, _FINALIZER = range(
     len(KINDS)
@@ -57,7 +57,7 @@ _ZYGOTE, _BOOT_IMAGE = 2, 3
 
 _NO_FIELD = np.uint64(0xFFFFFFFFFFFFFFFF)
 _MALLOCED = 1
-"""The bit of a registry's size that says who allocated the memory."""
+"""The bit of a registry's size that tells which allocator was used."""
 
 
 class Assembly:
@@ -95,11 +95,11 @@ class Assembly:
         return Objects(self._numbers[self._type], self.shallow, self.ids, self._own_names, space=self._space)
 
     def types(self) -> Types:
-        """The types that objects are of, and those of the file's classes that have none."""
+        """The types of objects, and those of classes without objects."""
         return self._types
 
     def references(self) -> References:
-        """Those to objects of the file; null is left out."""
+        """References to objects in the file, without null."""
         return References(self._start, self._target, self._kind, self._name)
 
     def roots(self) -> Column:
@@ -147,7 +147,7 @@ class Assembly:
         return rows if len(rows) else np.empty(0, NATIVE_DTYPE)
 
     def _name_objects(self) -> None:
-        """Make the types, and name the objects that are classes and bitmaps."""
+        """Build the types, and name the objects that are classes and bitmaps."""
         texts = self._names.texts
         used = {row.id for row in self._rows}
         whole = self._rows + [row for row in self._names.types.values() if row.id not in used]
@@ -188,7 +188,7 @@ class Assembly:
         )
 
     def _loaders(self, ids: list[int]) -> list[int]:
-        """A text for each class loader: its class, with its id if several are of it; 0 for the boot loader."""
+        """A text for each class loader: its class, with an id if several have that class; 0 for the boot loader."""
         distinct = sorted(set(ids) - {0})
         rows = self._numbered(np.array(distinct, np.uint64))
         classes = {
@@ -286,7 +286,7 @@ class Assembly:
         return np.flatnonzero(rows[self._type]).tolist() if len(self.ids) else []
 
     def _by_field(self, number: int) -> dict[tuple[str, str], int]:
-        """What an object refers to, by its fields' names and classes."""
+        """The targets of an object, by its fields' names and classes."""
         found: dict[tuple[str, str], int] = {}
         for row in range(int(self._start[number]), int(self._start[number + 1])):
             field = self._names.fields.get(int(self._field[row]))

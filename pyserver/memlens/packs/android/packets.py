@@ -1,4 +1,4 @@
-"""The packets of a trace of Perfetto that a reader looks at, also those in compressed ones."""
+"""The packets of a Perfetto trace that readers use, including those in compressed packets."""
 
 import zlib
 from collections.abc import Iterable, Iterator
@@ -15,7 +15,7 @@ from memlens.texts import phrase
 Buffer = bytes | memoryview
 
 DAMAGED = -1
-"""What a packet has whose compressed packets can't be read."""
+"""The state of a packet whose compressed packets can't be read."""
 
 
 class Message(NamedTuple):
@@ -32,7 +32,7 @@ class Message(NamedTuple):
 
 
 def messages_of(data: Buffer, rows: Column, most: int) -> Iterator[Message]:
-    """The packets of a trace that are of interest, those within compressed ones in their place."""
+    """The relevant packets of a trace, with those of compressed ones in their place."""
     for start, end, sequence, pid, index, continued, has in rows.tolist():
         if has != kernel.COMPRESSED:
             yield Message(data, start, end, sequence, int32(pid), index, bool(continued), has)
@@ -55,5 +55,5 @@ def messages_of(data: Buffer, rows: Column, most: int) -> Iterator[Message]:
 
 
 def of_kind(messages: Iterable[Message], kind: int) -> Iterator[tuple[Buffer, int, int]]:
-    """The bytes of the messages of a kind, where each begins and ends."""
+    """The messages of a kind: bytes, start and end."""
     return ((each.data, each.start, each.end) for each in messages if each.has == kind)

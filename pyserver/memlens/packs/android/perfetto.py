@@ -147,7 +147,7 @@ def read(source: Source, _scratch: Path, report: Report) -> Graph | Profile:
 
 
 def _dumps(messages: list[Message]) -> list[_Dump]:
-    """The heap graphs, in the order in which they end."""
+    """The heap graphs, in the order of their ends."""
     found: list[_Dump] = []
     open_: dict[int, list[Message]] = {}
 
@@ -226,7 +226,9 @@ def _processes(messages: list[Message]) -> dict[int, str]:
 
 
 def _failure(messages: list[Message], dump: _Dump) -> Failure | None:
-    """For what a process ran out of memory: the last packet about that before its heap graph, or else the first."""
+    """The allocation for which a process ran out of memory: from the last packet before its heap graph, or else the
+    first.
+    """
     begin, found = messages.index(dump.messages[0]), None
     for at, each in enumerate(messages):
         if each.has == kernel.FAILURE and (found is None or at < begin):

@@ -1,4 +1,4 @@
-"""The classes and the names of a heap graph of ART."""
+"""Classes and names of an ART heap graph."""
 
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -23,7 +23,7 @@ SOFT, WEAK, FINALIZER, PHANTOM = 8, 9, 10, 11
 
 
 class Type(NamedTuple):
-    """A class of the file: of class objects ``of`` is the name of the class that they are, else it is empty."""
+    """A class in the file; for class objects, ``of`` is the name of the class they represent, else it is empty."""
 
     id: int
     name: str
@@ -85,7 +85,7 @@ class Names:
         return {(each.of or each.name).rstrip("[]") for each in self.types.values()}
 
     def rename(self, mapping: Mapping) -> None:
-        """Give classes and fields the names that a build's mapping says."""
+        """Give classes and fields the names from a build's mapping."""
         if not len(mapping):
             return
         self._mapping = mapping
@@ -102,7 +102,7 @@ class Names:
 
     @property
     def mapping(self) -> Mapping:
-        """What a build's mapping says, if there is one."""
+        """The names from a build's mapping, if there is one."""
         return self._mapping or Mapping()
 
     def warnings(self) -> list[FileWarning]:
@@ -111,7 +111,7 @@ class Names:
 
     def fields_of(self, type_: Type, most: int) -> list[int]:
         """The ids of the fields of a type's objects, in the order of their references: its own, then those of its
-        superclass and so on. No more than ``most`` are asked for: a chain of classes could have millions.
+        superclass and so on. At most ``most``, because a chain of classes could have millions.
         """
         found = type_.fields[:most]
         seen = {type_.id}
@@ -123,7 +123,7 @@ class Names:
         return found
 
     def circle_count(self) -> int:
-        """The number of circles that types and their superclasses form."""
+        """The number of cycles of types and superclasses."""
         seen_from: dict[int, int] = {}
         circles = 0
         for first in self.types:
@@ -147,7 +147,7 @@ class Names:
         here = type_
         while here.id not in self._above:
             passed.append(here.id)
-            # until it is known; a circle of classes without fields ends here
+            # until it is known; a cycle of classes without fields ends here
             self._above[here.id] = None
             above = self.types.get(here.superclass)
             if above is None or above.fields:
@@ -159,18 +159,18 @@ class Names:
         return found
 
     def type_or_unknown(self, number: int) -> Type:
-        """A type by the file's id, also of one that the file doesn't have."""
+        """A type by the file's id; a placeholder if the file doesn't have it."""
         known = self.types.get(number)
         return Type(number, _UNKNOWN, "", 0, 0, 0, 0, 0, []) if known is None else known
 
     def _apply(self, said: Deobfuscation) -> None:
-        """Rename what packets of the trace say, each of the classes of one app."""
+        """Apply the names in the trace's packets, each to the classes of one app."""
         if not said:
             return
         renames = {
             number: said.of(self._locations.get(each.location, "")) for number, each in self.types.items()
         }
-        # a field says its class by name alone
+        # a field has its class only by name
         owners: dict[str, Renames] = {}
         for number, known in self.types.items():
             owners.setdefault(known.of or known.name, renames[number])

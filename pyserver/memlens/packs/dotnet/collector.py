@@ -1,4 +1,4 @@
-"""What .NET's collector can't move, and the free blocks that lie between objects."""
+"""Objects that .NET's collector can't move, and the free blocks between objects."""
 
 from collections.abc import Iterator
 
@@ -21,8 +21,8 @@ def pinned(case: GraphCase) -> Iterator[Ranked]:
     """Objects that are pinned retain 1% of the reachable heap, and 32 KiB, or there are 100 of them.
 
     Of .gcdump files, whose groups of roots say what is pinned ("Pinned handles", "pinning Handles", "Pinned local
-    vars"); without the runtime's own arrays of static variables. What is pinned for the length of a call by other means
-    isn't in the file.
+    vars"); without the runtime's own arrays of static variables. Objects pinned by other means during a call aren't in
+    the file.
     """
     stored, objects = case.snapshot.objects.roots, case.snapshot.objects
     names = case.snapshot.graph_names.root_kinds

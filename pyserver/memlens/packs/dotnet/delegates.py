@@ -28,10 +28,10 @@ MOST_FOUND = 3
 DELEGATES = re.compile(
     r"EventHandler|(?:Handler|Callback|Delegate)(?:<.*>)?$|(?:^|!)System\.(?:Action|Func|Predicate)(?:<.*>)?$"
 )
-"""Types of .NET's delegates, by the names that they usually have; one with many targets has these in an array."""
+"""Usual names of .NET's delegate types; a delegate with many targets has these in an array."""
 _LISTS = ("System.Delegate[]", "System.Object[]")
 _CAPTURED = "c__DisplayClass"
-"""In the names of the classes that C#'s compiler makes for variables that a lambda captures."""
+"""Part of the names of the classes that C#'s compiler generates for captured variables."""
 _MOST_LISTED, _MOST_PUBLISHERS = 1_000, 20
 
 
@@ -39,15 +39,15 @@ def subscribers(case: GraphCase) -> Iterator[Ranked]:
     """Two objects or more of one type of the program's own that nothing but delegates of .NET keeps alive retain 1% of
     the reachable heap, and 16 KiB. Three types at most.
 
-    An object is kept by a delegate that dominates it immediately, or through the variables that a lambda captured: it
-    is freed as soon as that is unsubscribed.
+    An object is kept by a delegate that dominates it immediately or through a lambda's captured variables: it is freed
+    as soon as the delegate is unsubscribed.
     """
     found: list[Ranked] = []
     kept = _only_subscribed(case)
     kinds = case.snapshot.objects.type[kept]
     several = np.flatnonzero(np.bincount(kinds, minlength=1) >= LEAST_SUBSCRIBERS)
     sums = np.bincount(kinds, weights=case.snapshot.objects.retained[kept], minlength=1)
-    # by a bound of what each retains
+    # by an upper bound of what each retains
     several = several[np.argsort(-sums[several], kind="stable")]
     for kind in several[: case.most(len(several))].tolist():
         members = kept[kinds == kind]
@@ -74,7 +74,7 @@ def _only_subscribed(case: GraphCase) -> Numbers:
 
 
 def is_delegate(name: str) -> bool:
-    """Whether a type of .NET is one of delegates, by its name."""
+    """Whether a type is a delegate, by its name."""
     return not name.endswith("]") and DELEGATES.search(name) is not None
 
 
@@ -112,7 +112,7 @@ def _of_type(case: GraphCase, members: Numbers, total: int) -> Ranked:
 
 
 def _publisher(case: GraphCase, number: int) -> int | None:
-    """The object that has the event, on the shortest path to a subscriber."""
+    """The publisher of the event, on the shortest path to a subscriber."""
     for path in paths(case.snapshot, number, 1).paths:
         for row in reversed([path.root, *(step.object for step in path.steps[:-1])]):
             name = case.type_names()[int(case.snapshot.objects.type[row.object])]
@@ -122,7 +122,7 @@ def _publisher(case: GraphCase, number: int) -> int | None:
 
 
 def delegate_listeners(case: GraphCase) -> Iterator[Ranked]:
-    """A delegate has 50 listeners of one event or more, which are in an array of its own."""
+    """A delegate has 50 or more listeners, which are in an array of its own."""
     found = sorted(_of_delegates(case), key=lambda each: -each.weight)
     yield from found[: case.most(MOST_LISTENERS)]
 
@@ -141,7 +141,7 @@ def _of_delegates(case: GraphCase) -> Iterator[Ranked]:
         part = slice(int(stored.start[delegate]), int(stored.start[delegate + 1]))
         lists = stored.target[part][arrays[objects.type[stored.target[part]]]]
         for each in lists[:1].tolist():
-            # later versions of an event may have the array of an earlier one
+            # later versions of an event may share the array of an earlier one
             if each in seen:
                 continue
             seen.add(each)

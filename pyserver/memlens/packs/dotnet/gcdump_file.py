@@ -1,4 +1,4 @@
-"""The parts of a .gcdump around its nodes: types, addresses, the process, how much was sampled.
+"""The parts of a .gcdump besides its nodes: types, addresses, the process, the sampling rate.
 
 Source: ``src/FastSerialization``, ``src/MemoryGraph`` and ``src/HeapDump/GCHeapDump.cs`` of PerfView, which
 dotnet-gcdump shares. Numbers are little-endian; a text is the number of its bytes, -1 for none, and UTF-8.
@@ -17,7 +17,7 @@ from memlens.texts import phrase
 
 MAGIC = b"\x14\0\0\0!FastSerialization.1"
 OLDEST, WITH_MULTIPLIERS = 4, 9
-"""The oldest version that PerfView reads, and the first whose fields after the nodes are those of today."""
+"""The oldest version that PerfView reads, and the first with today's fields after the nodes."""
 
 _NULL, _REFERENCE, _BEGIN, _BEGIN_PRIVATE, _END, _BYTE, _SKIP, _TEXT = 1, 2, 4, 5, 6, 8, 12, 13
 _TYPE_BYTES = 12
@@ -64,7 +64,7 @@ class GcDump(Struct):
     tool: str = ""
     cut: bool = False
     impossible: int = 0
-    """Facts about the recording that can't be true, and were left out."""
+    """Impossible facts about the recording, which were left out."""
 
 
 class Kind(NamedTuple):

@@ -9,7 +9,9 @@ _GENERIC = re.compile(r"`\d+(?:\[.*\])?")
 
 
 def type_name(name: str) -> TypeName | None:
-    """Split a name; None for the dump's own nodes. What compilers make is called by the named type around it."""
+    """Split a name; None for the dump's own nodes. Compiler-generated types take the name of the enclosing named
+    type.
+    """
     if name.startswith("["):
         return None
     plain = _GENERIC.sub("", without_nested(name, "<>"))

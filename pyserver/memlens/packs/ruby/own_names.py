@@ -1,6 +1,6 @@
-"""Whose the names in a heap dump of Ruby are: the runtime's and gems', or the program's own.
+"""Decides which names in a heap dump of Ruby are the runtime's or gems', and which the program's own.
 
-A class or a method is a gem's by the file that the dump has for it, if allocations were traced when it was made.
+A class or a method is a gem's by its file in the dump, if allocations were traced when it was created.
 """
 
 import re
@@ -25,7 +25,7 @@ _ERRNO = re.compile(r"E[A-Z0-9]+")
 
 
 def own_names(dump: Buffer) -> OwnNames:
-    """What replaces the names of the program."""
+    """The replacements of the program's names."""
     theirs, own = set[str](), set[str]()
     for name, is_theirs in set(_with_files(dump)):
         (theirs if is_theirs else own).update(_WORD.findall(name.decode("utf-8", "replace")))
@@ -35,7 +35,7 @@ def own_names(dump: Buffer) -> OwnNames:
 
 
 def in_json(own: OwnNames) -> Callable[[bytes], bytes]:
-    """What replaces names as JSON has them between the quotes, each once."""
+    """The replacements of names in their JSON form, without quotes."""
     words = _words()
 
     @cache

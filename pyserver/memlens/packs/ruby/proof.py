@@ -1,4 +1,4 @@
-"""Heap dumps of Ruby, read plainly: an object of JSON in each line."""
+"""A plain reading of Ruby's heap dumps: one JSON object per line."""
 
 import re
 from collections import deque
@@ -36,7 +36,7 @@ _NAMES: dict[str, Reason] = {
 }  # fmt: skip
 _MARK = "removed by Memlens: "
 _RUN = 32
-"""Objects whose order is compared: as many in a row, of which enough differ."""
+"""How many consecutive, sufficiently different objects are compared for their order."""
 _LEAST_DIFFERENT = 8
 _LEAST_ADDRESS = 6
 _MOST_ADDRESSES = 10_000
@@ -45,7 +45,7 @@ _NAMED_TYPES = {"CLASS", "MODULE", "ICLASS", "IMEMO", "DATA", "SHAPE"}
 
 
 def recognises(words: bytes) -> bool:
-    """Whether a file that begins with these is a dump, by its first line."""
+    """Whether a file with these first bytes is a dump, by its first line."""
     line = words.partition(b"\n")[0]
     return (
         words.startswith(b"{")
@@ -65,7 +65,7 @@ class DumpReader:
         return (each for each in self._items() if each.kind == "name")
 
     def contents(self, numbers: F64 | None) -> Iterator[Item]:
-        """Texts, numbers, keys that the format doesn't have, addresses, and in which order objects are."""
+        """Texts, numbers, keys unknown to the format, addresses, and the order of objects."""
         for each in self._items():
             if each.kind == "number" and numbers is not None and float(each.value) not in numbers:
                 continue
@@ -140,14 +140,14 @@ class DumpReader:
 
 
 def _outline(row: dict[str, Any]) -> bytes:
-    """A digest of what a copy has of an object as its original has it."""
+    """A digest of the parts of an object that a copy keeps unchanged."""
     parts = [row.get(key) for key in _OUTLINE]
     parts.append(len(row.get("references") or ()))
     return crc32(repr(parts).encode()).to_bytes(4, "big")
 
 
 def _is_number(key: str, value: object) -> bool:
-    """Whether a value is the address or the number that its key stands for, or the mark of a copy."""
+    """Whether a value is an address or number as its key requires, or the mark of a copy."""
     if isinstance(value, str):
         is_mark = key == "root" and value.startswith(_MARK)
         return is_mark or (key in _ADDRESSES and _ADDRESS.fullmatch(value) is not None)
@@ -155,7 +155,7 @@ def _is_number(key: str, value: object) -> bool:
 
 
 def _text(key: str, value: str, kind: object, at: int) -> Item:
-    """A text by its key: a name, or a content."""
+    """Classify a text by its key: a name, or content."""
     if key == "value" or (key == "name" and kind not in _NAMED_TYPES):
         return Item("text", f"{key} of a {kind}", value, at)
     if key in _NAMES and (key != "encoding" or _WORD.fullmatch(value)):
@@ -166,7 +166,7 @@ def _text(key: str, value: str, kind: object, at: int) -> Item:
 
 
 def _content(place: str, value: object, at: int) -> Iterator[Item]:
-    """What a value of any form has in it."""
+    """The contents of a value of any form."""
     if isinstance(value, str):
         if value and not value.startswith(_MARK):
             yield Item("text", place, value, at)

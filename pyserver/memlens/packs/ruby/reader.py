@@ -68,7 +68,7 @@ _FIRST = re.compile(
 _BETWEEN = re.compile(r"[\s,\[\]]*")
 _MOST_FIRST_BYTES = 1 << 16
 _MOST_REWRITTEN_BYTES = 1 << 30
-"""Dumps that a tool has rewritten with line breaks are decoded in memory."""
+"""The size limit of dumps that a tool rewrote with line breaks: these are decoded in memory."""
 
 
 def sniff(head: bytes) -> bool:
@@ -229,7 +229,7 @@ class _Types:
         # classes are grouped by internal type, and the interpreter's own objects have no class
         no_class = self._is("CLASS", "MODULE", "ICLASS", "IMEMO")
         plain = self._plain_class()
-        # what C code wraps for itself is of the class Object, and only its struct says what it is
+        # objects wrapped by C code have the class Object, and only their struct says what they are
         no_class |= self._is("DATA") & self._is_named(plain, "Object") & (columns["detail"] != 0)
         group = np.where(no_class, NONE, plain).astype(np.uint64)
         detail = np.where(group == NONE, columns["detail"], 0).astype(np.uint64)
@@ -252,7 +252,7 @@ class _Types:
         return found
 
     def _is_named(self, classes: Column, name: str) -> Mask:
-        """Which of some classes have a name."""
+        """A mask of the classes that have a name."""
         own, of_object = np.unique(classes, return_inverse=True)
         named = [
             each != NONE and self._texts[int(self._columns["name"][each])] == name for each in own.tolist()

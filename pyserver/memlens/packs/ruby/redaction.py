@@ -1,7 +1,7 @@
 """Heap dumps of Ruby: the text of strings and symbols becomes ``null``, names and files stay, or become others.
 
-Addresses are drawn anew, and lines and what an object refers to are in a random order (see the kernel).
-The mark is the first line: roots of a category that has none.
+Addresses are random, and lines and each object's references are in a random order (see the kernel). The mark is the
+first line: an empty category of roots.
 """
 
 import tempfile
@@ -17,7 +17,7 @@ from memlens.packs.ruby.reader import in_lines, mark_line
 from memlens.progress import Report, part_of
 
 _SURVEYED = 0.3
-"""The share of the work that is done when the file has been looked through."""
+"""The fraction of the work that the survey of the file takes."""
 
 
 def redact(
