@@ -486,16 +486,14 @@ def _order(uses: U8, numerals: int, *, keeps_order: bool) -> tuple[U32, U32]:
     """
     both = _are_both(uses)
     count = len(uses) + int(both.sum()) + numerals
-    moves = np.arange(len(uses), count)
     if keeps_order:
         name, fixed = v8_redaction.NAME, v8_redaction.FIXED
-        moves = np.append(
-            np.flatnonzero((uses & v8_redaction.VALUE != 0) & (uses & (name | fixed) == 0)), moves
-        )
+        is_content = (uses & v8_redaction.VALUE != 0) & (uses & (name | fixed) == 0)
+        moves = np.append(np.flatnonzero(is_content), np.arange(len(uses), count))
+        order = np.arange(count, dtype=np.uint32)
+        order[moves] = moves[np.asarray(permutation(len(moves)))]
     else:
-        moves = np.arange(count)
-    order = np.arange(count, dtype=np.uint32)
-    order[moves] = moves[np.asarray(permutation(len(moves)))]
+        order = np.array(permutation(count), np.uint32)
     contents = order[: len(uses)].copy()
     contents[both] = order[len(uses) : count - numerals]
     return order, contents
