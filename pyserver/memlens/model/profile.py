@@ -70,7 +70,7 @@ class ProfileTimes(Struct):
     """A profile's changes over time, in bins between ``edges`` (one more than bins).
 
     ``time_us`` are the edges, ascending, in microseconds since the start (or in another ``unit``). Each of ``series``
-    has a value at each edge; those of ``counts_within`` count within the bin that ends there. ``peaks`` is the largest
+    has a value at each edge; that of TEMPORARY counts within the bin that ends there. ``peaks`` is the largest
     "live_bytes" in the bin that ends at the edge, so that no peak is lost. The rows of ``changes`` in the bin that ends
     at edge ``e`` are ``change_offsets[e]`` to ``change_offsets[e + 1]``; those of edge 0 are what was live at the
     start. They are of CHANGE_DTYPE or BLOCK_CHANGE_DTYPE.
@@ -88,7 +88,6 @@ class ProfileTimes(Struct):
     change_offsets: U64
     changes: Column
     has_flow: bool = True
-    counts_within: tuple[str, ...] = (TEMPORARY,)
     unit: str = "microseconds"
     known: Mask | None = None
     has_short_lived: bool = True
