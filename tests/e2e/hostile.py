@@ -1,14 +1,19 @@
 """Writes snapshots whose names act, if they are taken for more than text: ``python -m tests.e2e.hostile FOLDER``.
 
-A heap dump of Java with every name in each of its fields, and one of Node.js in which the names are those of classes
-that ``app.js`` defines, one a line.
+A heap dump of Java with every name in each of its fields, one of Node.js in which the names are those of classes that
+``app.vue`` defines, one a line, and a fleet whose snapshots are called so, each of which allocated on a line of
+``fleet.py``.
 """
 
 import sys
+from contextlib import closing
 from pathlib import Path
 
 from tests.python.heap_files import HeapFile
 from tests.python.hostile_heaps import PLANTED
+
+from memlens.fleet.database import Database
+from memlens.fleet.tables import CurveRow, LineRow, PeakRow, SnapshotRow, StepRow, Summary
 
 NAMES = (
     '[quit](command:workbench.action.quit "quit")',
@@ -46,15 +51,39 @@ def defined(source: Path) -> bytes:
     return heap.data()
 
 
+def fleet(folder: Path) -> None:
+    """Make the summaries of snapshots that were never there."""
+    source = folder / "fleet.py"
+    source.write_text("".join(f"allocate_{number}()\n" for number in range(len(NAMES))))
+    with closing(Database(folder / "named.fleet", str(folder / "named"))) as database:
+        for number, name in enumerate(NAMES):
+            peak = (number + 1) << 30
+            summary = Summary(
+                model="timeline", kind="made", peak_bytes=peak, peak_unix_us=None, end_bytes=peak, lines_left_out=0,
+                types_left_out=0, memory_bytes=None, figures=[],
+                peaks=[PeakRow(0, peak, 1, None, None, None, peak, 1, None, 0)],
+                curves=[CurveRow(0, 0, "microseconds", 0.0, 1000.0, peak, peak)],
+                lines=[LineRow(str(source), number + 1, name, "user", peak, peak, peak, 1)],
+                steps=[StepRow(0, 0, name, False, None, None, peak, 0, 0, 0)], findings=[], types=[], ooms=[],
+            )  # fmt: skip
+            file = f"{name}{number}.pickle"
+            row = SnapshotRow(
+                number, file, number, "ok", None, None, "timeline", "made", 1, None, "1", peak, None, peak, 0, 1, 0, 0,
+                "here", 1, 0.5, None,
+            )  # fmt: skip
+            database.put(row, summary)
+
+
 def main() -> None:
     """Write them."""
     folder = Path(sys.argv[1])
-    source = folder / "app.js"
+    source = folder / "app.vue"
     source.write_text("".join(f"class C{number} {{}}\n" for number in range(len(NAMES))))
     (folder / "java [quit](command:workbench.action.quit 'quit') $(alert) {project} %s.hprof").write_bytes(
         PLANTED["hprof"](NAMES).data
     )
     (folder / "defined.heapsnapshot").write_bytes(defined(source))
+    fleet(folder)
 
 
 if __name__ == "__main__":

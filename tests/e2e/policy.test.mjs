@@ -300,9 +300,73 @@ for (const [file, type] of [
     }
   });
 
+/** The targets of the links in the hover that is shown. */
+const linksOfHover = () =>
+  vscode.page
+    .locator('.monaco-hover:visible a')
+    .evaluateAll((all) => all.map((link) => link.dataset.href ?? link.getAttribute('href') ?? ''));
+
+test('a type is text in the hover of the line that defines it', async () => {
+  await vscode.openFile('app.vue');
+  for (const [word, part] of [
+    ['C0', '[quit](command:workbench.action.quit'],
+    ['C1', '<evil-tag><img src=x'],
+    ['C3', 'gnp.exe'],
+  ]) {
+    const text = await vscode.hoverText(word, { expecting: /instances of the type/ });
+    assert.ok(text.includes(part), text);
+    assert.doesNotMatch(text, /(?!\n)\p{Cc}|[\u202a-\u202e\u2066-\u2069]/u);
+    for (const link of await linksOfHover()) assert.match(link, /^command:memlens\.showLine\?/);
+    await vscode.screenshot(`hostile-type-${word}`);
+    await vscode.page.keyboard.press('Escape');
+  }
+});
+
+test('a snapshot of a fleet is text in its map, in the notification that it is not there, and in hovers', async () => {
+  await vscode.openFile('named.fleet/memlens-fleet.db');
+  const fleet = await vscode.webview();
+  const map = fleet.locator('.fleet-scroll[data-drawn]');
+  await map.waitFor();
+  view = new SnapshotView(vscode, fleet);
+  const status = fleet.locator('.fleet [role=status]');
+  await map.press('ArrowDown');
+  for (const part of ['| a | b |', 'algo', 'NNN', '[link](file:', 'javascript:']) {
+    await status.filter({ hasText: part }).waitFor();
+    await onlyText(`the fleet's ${part}`);
+    await map.press('ArrowDown');
+  }
+  const { x, y, width } = await map.boundingBox();
+  await vscode.page.mouse.move(x + width / 2, y + 50);
+  const tip = fleet.locator('.tooltip', { hasText: 'NNN' });
+  await tip.waitFor();
+  const sticksOut = (all) =>
+    all.querySelector('strong').getBoundingClientRect().right > all.getBoundingClientRect().right;
+  assert.equal(await tip.evaluate(sticksOut), false);
+  await vscode.screenshot('hostile-fleet');
+  for (let row = 0; row < 5; row++) await map.press('ArrowDown');
+  await status.filter({ hasText: '[quit](command:' }).waitFor();
+  await map.press('Enter');
+  const notification = await vscode.notification('is not on this machine');
+  assert.match(await notification.innerText(), /\[quit\]/);
+  assert.equal(await notification.locator('.notification-list-item-message a').count(), 0);
+  await vscode.screenshot('hostile-fleet-notification');
+  await vscode.runCommand('Notifications: Clear All Notifications');
+  await vscode.openFile('fleet.py');
+  for (const [word, part] of [
+    ['allocate_0', '[quit](command:workbench.action.quit "quit")0.pickle'],
+    ['allocate_1', '<evil-tag><img src=x'],
+  ]) {
+    const text = await vscode.hoverText(word, { expecting: /the most over 11 ranks/ });
+    assert.ok(text.includes(part), text);
+    for (const link of await linksOfHover()) assert.match(link, /^command:memlens\.openRank\?/);
+    await vscode.screenshot(`hostile-fleet-${word}`);
+    await vscode.page.keyboard.press('Escape');
+  }
+});
+
 test('the console has no errors, and nothing left this machine', () => {
   const own = vscode.consoleErrors.filter(
-    (error) => !/elsewhere\.invalid|Content Security Policy/.test(error),
+    (error) => !/elsewhere\.invalid|Content Security Policy|is not on this machine/.test(error),
   );
   assert.deepEqual(own, []);
   lookAtSockets();

@@ -1,7 +1,7 @@
 // Fakes of what a view uses: a panel, a server, a memento, a log.
 
 import type * as vscode from 'vscode';
-import type { TimelineState, ToWebviewMessage } from '../../extension/shared/messages';
+import type { GraphState, TimelineState, ToWebviewMessage } from '../../extension/shared/messages';
 import type {
   DamagedParams,
   ProgressParams,
@@ -33,6 +33,20 @@ export const STATE: TimelineState = {
     filter: '',
   },
   ...{ scope: 'peak', kind: 'live', first: null, second: null, compare: null, flame: null },
+};
+
+/** The state of a heap dump. */
+export const GRAPH: GraphState = {
+  ...{ selection: { is: 'object', object: 7 }, order: 'name', reverse: false, by: 'type', through: ['weak'] },
+  ...{
+    without: [],
+    tree: 'dominators',
+    grouped: 'type',
+    sunburst: false,
+    images: 'bytes',
+    opened: { types: ['a'] },
+  },
+  ...{ flame: null, value: 0, series: [], x0: 0, x1: 1, top: 0, fileBytes: 9 },
 };
 
 interface PendingRequest {

@@ -10,7 +10,7 @@ import type {
 } from '../../extension/shared/messages';
 import { History } from '../../extension/src/editor/history';
 import { ownPath, readLink, readsMore, sharedPath, writeLink } from '../../extension/src/links/link';
-import { STATE } from './fakes';
+import { GRAPH, STATE } from './fakes';
 
 const at = (x0: number, others: Partial<TimelineState> = {}): TimelineState => ({ ...STATE, x0, ...others });
 
@@ -91,19 +91,6 @@ describe('Back and Forward', () => {
     assert.equal(go(history, -1), null);
   });
 });
-
-const GRAPH: GraphState = {
-  ...{ selection: { is: 'object', object: 7 }, order: 'name', reverse: false, by: 'type', through: ['weak'] },
-  ...{
-    without: [],
-    tree: 'dominators',
-    grouped: 'type',
-    sunburst: false,
-    images: 'bytes',
-    opened: { types: ['a'] },
-  },
-  ...{ flame: null, value: 0, series: [], x0: 0, x1: 1, top: 0, fileBytes: 9 },
-};
 
 describe('a link', () => {
   const link = {

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { beforeEach, describe, it } from 'node:test';
 import type * as vscode from 'vscode';
-import type { ToWebviewMessage } from '../../extension/shared/messages';
+import type { ToWebviewMessage, ViewState } from '../../extension/shared/messages';
 import { ViewStates } from '../../extension/src/editor/states';
 import { SnapshotView } from '../../extension/src/editor/view';
 import { ProblemError } from '../../extension/src/server/problem';
-import { FakeMemory, FakePanel, FakeServer, INFO, log, responseError, settle, STATE } from './fakes';
+import { FakeMemory, FakePanel, FakeServer, GRAPH, INFO, log, responseError, settle, STATE } from './fakes';
 import { unpack } from '../../webview/src/unpacking';
 import { commands, env, events, Uri } from './vscode';
 
@@ -97,6 +97,41 @@ describe('a view', () => {
     server.last('memlens/open').resolve(OPENED);
     await settle();
     assert.deepEqual(panel.taken().at(-1), { type: 'opened', info: INFO, heap: null, state: STATE });
+  });
+
+  it('keeps no file that the user did not choose, and nothing but a state, whatever its page reports', async () => {
+    const files = (): unknown[] =>
+      server.requests
+        .filter(({ method }) => method === 'memlens/open')
+        .map(({ params }) => params['path'])
+        .filter((path) => path !== '/a.pickle');
+    const heap = { model: 'graph', pane: null, filter: '', compare: null, graph: GRAPH } as const;
+    const compare = { uri: 'file:///other/secret.pickle', by: 'line' } as unknown as ViewState['compare'];
+    const series = ['file:///runs/1.pickle', 'file:///runs/2.pickle'];
+    const view = await openView();
+    const report = async (state: unknown): Promise<unknown> => {
+      panel.received.fire({ type: 'state', state: state as ViewState, acts: 0 });
+      await settle();
+      return new ViewStates(memory.typed).get('file:///a.pickle');
+    };
+    assert.deepEqual(await report({ ...STATE, compare }), STATE);
+    assert.deepEqual(await report({ ...heap, compare, graph: { ...GRAPH, series } }), heap);
+    for (const odd of [
+      null,
+      7,
+      {},
+      { ...STATE, x0: '1' },
+      { ...heap, graph: null },
+      { ...STATE, model: 'x' },
+    ])
+      assert.deepEqual(await report(odd), heap);
+    void view.showSeries([Uri.parse('file:///runs/2.pickle')] as unknown as vscode.Uri[]);
+    const chosen = { ...heap, graph: { ...GRAPH, series: series.slice(1) } };
+    assert.deepEqual(await report({ ...heap, graph: { ...GRAPH, series } }), chosen);
+    panel = new FakePanel();
+    makeView();
+    await settle();
+    assert.deepEqual(new Set(files()), new Set(['/runs/2.pickle']));
   });
 
   it('goes back and forward through what its page reports', async () => {

@@ -19,6 +19,7 @@ from tests.python.hprof_files import BYTE, INT, OBJECT, Dump
 from memlens.packs.android.tests import native_heap_files
 from memlens.packs.dotnet.tests import gcdump_files
 from memlens.packs.go.tests.pprof_files import Builder, encode
+from memlens.packs.jvm.tests import flight_files
 from memlens.packs.jvm.tests.flight_files import Recording
 
 LINE = b"\x22\x04\x08\x01\x10\x03"
@@ -762,6 +763,63 @@ def heapprofd_mappings(size: int) -> bytes:
     return native_heap_files.trace(native_heap_files.dump([heap], words, in_a_row=False))
 
 
+def _with_a_sample(recording: Recording) -> bytes:
+    """A recording with a sample, which isn't refused for having none."""
+    recording.event("jdk.ObjectAllocationSample", startTime=1, objectClass=recording.class_("[B"), weight=8)
+    return recording.build()
+
+
+def jfr_lines_of_a_method(size: int) -> bytes:
+    """``size`` lines of a method whose name has 60,000 letters, each of two bytes, in stacks of 4,000 frames."""
+    recording = Recording()
+    name = recording.constant("jdk.types.Symbol", string=recording.text("m" * 60_000, 4))
+    method = recording.constant("jdk.types.Method", type=recording.class_("a/B"), name=name)
+    for first in range(0, size, 4_000):
+        frames = [
+            {"method": method, "lineNumber": line} for line in range(first + 1, min(first + 4_000, size) + 1)
+        ]
+        stack = recording.constant("jdk.types.StackTrace", truncated=0, frames=frames)
+        recording.event("jdk.ObjectAllocationSample", startTime=1, stackTrace=stack, weight=8)
+    return _with_a_sample(recording)
+
+
+def jfr_threads_of_a_name(size: int) -> bytes:
+    """``size`` samples, each of another thread, all of which refer to one name of 60,000 letters."""
+    recording = Recording()
+    recording.constants["java.lang.String"] = {1: recording.text("t" * 60_000, 4)}
+    for number in range(size):
+        name = b"\2" + recording.integer(1, 8)
+        thread = recording.constant("java.lang.Thread", osThreadId=number, javaName=name)
+        recording.event("jdk.ObjectAllocationSample", startTime=1, eventThread=thread, weight=8)
+    return _with_a_sample(recording)
+
+
+def jfr_nested_types(size: int) -> bytes:
+    """Types without values that have ``size`` fields of another such type each, eight deep."""
+    types = dict(flight_files.TYPES)
+    for depth in range(8):
+        types[f"t{depth}"] = tuple((f"f{number}", f"t{depth + 1}") for number in range(size))
+    types["t8"] = ()
+    types["profiler.LiveObject"] = (("nested", "t0"),)
+    return _with_a_sample(Recording(types=types))
+
+
+def jfr_wide_types(size: int) -> bytes:
+    """``size`` types of constants that all have one field of 2,000 values."""
+    types = dict(flight_files.TYPES)
+    types["wide"] = tuple((f"f{number}", "byte") for number in range(2_000))
+    types |= {f"t{number}": (("a", "wide"),) for number in range(size)}
+    recording = Recording(types=types)
+    recording.constants |= {f"t{number}": {} for number in range(size)}
+    return _with_a_sample(recording)
+
+
+def jfr_empty_chunks(size: int) -> bytes:
+    """A recording with ``size`` chunks in which there is nothing."""
+    empty = Recording(types={"a": (("b", "long"),)}).build()
+    return _with_a_sample(Recording()) + empty * size
+
+
 SHAPES: dict[str, Shape] = {
     "heapprofd-shared-stack": Shape("pftrace", heapprofd_shared_stack, 20_000),
     "heapprofd-inlined": Shape("pftrace", heapprofd_inlined, 4_000),
@@ -769,6 +827,11 @@ SHAPES: dict[str, Shape] = {
     "heapprofd-mappings": Shape("pftrace", heapprofd_mappings, 2_000),
     "jfr-shared-chain": Shape("jfr", jfr_shared_chain, 10_000),
     "jfr-deep-stack": Shape("jfr", jfr_deep_stack, 20_000),
+    "jfr-lines-of-a-method": Shape("jfr", jfr_lines_of_a_method, 100_000),
+    "jfr-threads-of-a-name": Shape("jfr", jfr_threads_of_a_name, 20_000),
+    "jfr-nested-types": Shape("jfr", jfr_nested_types, 60),
+    "jfr-wide-types": Shape("jfr", jfr_wide_types, 2_000),
+    "jfr-empty-chunks": Shape("jfr", jfr_empty_chunks, 10_000),
     "pprof-inlined": Shape("pb", pprof_inlined, 250),
     "pprof-inlined-refused": Shape("pb", pprof_inlined, 8_000),
     "pprof-labels": Shape("pb", pprof_labels, 1_000_000),

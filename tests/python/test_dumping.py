@@ -12,6 +12,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -368,6 +369,22 @@ def test_a_dump_of_java(tmp_path: Path, java: Path, start: Start) -> None:
     assert "Only dumps of Python" in refused(process.pid, tmp_path / "x.hprof", "--no-texts")
 
 
+def recorded_beside_a_link(out: Path, own: Path, *, is_folder: bool) -> None:
+    """Another user puts a link where a recording's settings or their folder are, which is theirs by then."""
+    with place.writing(Output(out), os.getpid()) as file:
+        if is_folder:
+            file.parent.rmdir()
+            file.parent.symlink_to(own.parent, target_is_directory=True)
+        else:
+            (file.parent / "a.jfc").symlink_to(own)
+        try:
+            with place.written_by(os.getpid(), file, {"a.jfc": b"settings"}):
+                pytest.fail("what another user has put there was written to")
+        finally:
+            if is_folder:
+                file.parent.unlink()
+
+
 def test_links_of_another_user_are_not_followed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Root dumps processes of others, who may have put links where it writes, and where they were to write."""
     own, out, root = tmp_path / "own", tmp_path / "out.hprof", tmp_path / "root"
@@ -378,6 +395,9 @@ def test_links_of_another_user_are_not_followed(tmp_path: Path, monkeypatch: pyt
         file.symlink_to(own)
     with pytest.raises(DumpError, match="something else"), place.writing(Output(out), os.getpid()) as file:
         os.link(own, file)
+    for is_folder in (False, True):
+        with pytest.raises(DumpError, match="something else"):
+            recorded_beside_a_link(out, own, is_folder=is_folder)
     (root / "tmp").parent.mkdir()
     (root / "tmp").symlink_to(tmp_path)
     (tmp_path / "request").symlink_to(own)
@@ -389,11 +409,40 @@ def test_links_of_another_user_are_not_followed(tmp_path: Path, monkeypatch: pyt
         for name, answer in (("user_of", 65534), ("group_of", 65534), ("catches", True), ("is_alive", False)):
             monkeypatch.setattr(linux, name, lambda *_, answer=answer: answer)
         monkeypatch.setattr(os, "kill", lambda *_: None)
+        make = Path.mkdir
+
+        def exchanged(folder: Path, **options: Any) -> None:
+            """Another has put a link in place of a folder that was just made."""
+            make(folder, **options)
+            folder.rmdir()
+            folder.symlink_to(tmp_path / "mine", target_is_directory=True)
+
+        (tmp_path / "mine").mkdir()
+        with monkeypatch.context() as patched:
+            patched.setattr(Path, "mkdir", exchanged)
+            with pytest.raises(DumpError, match="something else"), place.writing(Output(out), os.getpid()):
+                pytest.fail("a folder of root's was given to another user")
+        assert (tmp_path / "mine").stat().st_uid == 0
+        (tmp_path / "mine").rmdir()
+        for link in tmp_path.glob("*.partial-*"):
+            link.unlink()
         with pytest.raises(DumpError, match="ended"):
             hotspot._woken(os.getpid(), tmp_path / "request", tmp_path / "listener", 1)
     assert sorted(each.name for each in tmp_path.iterdir() if each.name != "request") == ["own", "root"]
     after = own.stat()
     assert (after.st_uid, after.st_gid, after.st_mode) == (before.st_uid, before.st_gid, before.st_mode)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere jcmd asks")
+def test_an_answer_without_an_end_is_given_up() -> None:
+    mine, theirs = socket.socketpair()
+    with mine, theirs, ThreadPoolExecutor(1) as pool:
+        sent = pool.submit(lambda: theirs.sendall(b"0\n" + bytes(64 << 20)))
+        with pytest.raises(DumpError, match="more than a virtual machine says"):
+            hotspot._asked(mine, os.getpid(), ("jcmd", "", "", ""), Path("none"), lambda _: None)
+        mine.close()
+        with pytest.raises(OSError, match=r"pipe|reset"):
+            sent.result()
 
 
 def test_a_listener_that_accepts_nothing_is_given_up(tmp_path: Path) -> None:

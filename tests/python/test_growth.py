@@ -206,6 +206,16 @@ def test_methods_have_the_name_of_their_class_within_a_bound(
     assert 1 << 20 < texts.stat().st_size < 2 << 20
 
 
+@pytest.mark.parametrize("data", [shapes.jfr_nested_types(60), shapes.jfr_wide_types(2_000)])
+def test_a_description_that_stands_for_far_more_fields_than_it_has_is_refused(
+    data: bytes, tmp_path: Path
+) -> None:
+    path = tmp_path / "types.jfr"
+    path.write_bytes(data)
+    done = run_on(path)("info", status=1)
+    assert "The recording's description of its events is inconsistent" in done.stderr
+
+
 def test_folded_stacks_of_a_long_name_are_printed_within_a_bound(tmp_path: Path) -> None:
     path = tmp_path / "deep.heaptrack"
     path.write_bytes(shapes.heaptrack_deep_calls_of_a_name(2_000))
@@ -263,6 +273,8 @@ SHARED = {
     "java-heap-blanks": "info",
     "hprof-methods-of-a-name": "threads",
     "jfr-deep-stack": "flame",
+    "jfr-lines-of-a-method": "info",
+    "jfr-threads-of-a-name": "info",
     "jfr-shared-chain": "flame --value held_samples",
 }
 """Shapes, and a command that took minutes, gigabytes or fifty times the file for what much of the file shares."""

@@ -13,6 +13,8 @@ export class Series extends Disposable {
   #others: { reference: OtherReference; modified: number | null }[] = [];
   #ownModified: number | null = null;
   #made = 0;
+  /** The files that the user chose. */
+  chosen: readonly string[] = [];
 
   constructor(
     private readonly main: vscode.Uri,
@@ -53,6 +55,7 @@ export class Series extends Disposable {
   /** Show these files instead of the current ones. */
   async choose(uris: readonly vscode.Uri[]): Promise<void> {
     this.clear();
+    this.chosen = uris.map((uri) => uri.toString());
     this.#ownModified = await modifiedMs(this.main.fsPath);
     const own = this.main.toString();
     const files = [...new Map(uris.map((uri) => [uri.toString(), uri])).values()];
@@ -79,6 +82,7 @@ export class Series extends Disposable {
   clear(): void {
     const others = this.#others;
     this.#others = [];
+    this.chosen = [];
     for (const { reference } of others) reference.dispose();
     if (!this.disposed) this.changed();
   }

@@ -23,6 +23,7 @@ import { ViewRequests } from './requests';
 import { askForContents, mayTakeContents } from './reportContents';
 import { Series } from './series';
 import type { ViewStates } from './states';
+import { ofPage } from './states-checked';
 
 /** The parts of the extension that a view uses. */
 export interface ViewHost {
@@ -466,12 +467,15 @@ export class SnapshotView extends Disposable {
           if (message.contents === true && !(await mayTakeContents('save'))) return;
           await this.host.saveText(this, message.form, message.text);
           return;
-        case 'state':
-          this.#state = message.state;
-          this.#history.record(message.state, message.acts, Date.now());
+        case 'state': {
+          const state = ofPage(message.state, this.#other.status?.uri ?? null, this.#series.chosen);
+          if (state === null) throw new Error('the page reports what is no state');
+          this.#state = state;
+          this.#history.record(state, message.acts, Date.now());
           this.#moved.fire();
-          await this.states.set(this.uri.toString(), message.state);
+          await this.states.set(this.uri.toString(), state);
           return;
+        }
       }
     } catch (error) {
       this.log.error(`${message.type}: ${messageOf(error)}`);

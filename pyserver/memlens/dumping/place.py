@@ -69,17 +69,56 @@ def written_by(pid: int, file: Path, beside: Mapping[str, bytes] = MappingProxyT
 
 
 def _place(folder: Path, files: Mapping[str, bytes]) -> None:
-    """Write files into a private folder, which only the process that is to read them can enter."""
-    for name, contents in files.items():
-        path = folder / name
-        path.write_bytes(contents)
-        path.chmod(0o644)
+    """Write files into a private folder, which only the process that is to read them can enter.
+
+    It may be another user's by now, who has put a link in the place of one of them, or of the folder.
+    """
+    if not files:
+        return
+    with _entered(folder) as at:
+        for name, contents in files.items():
+            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0)
+            path = folder / name if at is None else name
+            try:
+                opened = os.open(path, flags, 0o644, dir_fd=at)
+            except FileExistsError:
+                raise _exchanged() from None
+            with os.fdopen(opened, "wb") as file:
+                file.write(contents)
+                if at is not None:
+                    # whatever the umask is
+                    os.fchmod(opened, 0o644)
 
 
 def _give(folder: Path, pid: int) -> None:
     """Let the process write into the folder, if it is another user's: only root gets this far then."""
     if sys.platform == "linux" and linux.user_of(pid) != os.geteuid():
-        os.chown(folder, linux.user_of(pid), linux.group_of(pid))
+        with _entered(folder) as at:
+            if at is None or os.fstat(at).st_uid != os.geteuid():
+                raise _exchanged()
+            os.fchown(at, linux.user_of(pid), linux.group_of(pid))
+
+
+@contextlib.contextmanager
+def _entered(folder: Path) -> Iterator[int | None]:
+    """A folder that no link leads to, by a number under which it stays the same one; None where there are none."""
+    if sys.platform == "win32":
+        yield None
+        return
+    try:
+        opened = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    except OSError as error:
+        if error.errno not in (errno.ELOOP, errno.ENOTDIR):
+            raise
+        raise _exchanged() from None
+    try:
+        yield opened
+    finally:
+        os.close(opened)
+
+
+def _exchanged() -> DumpError:
+    return DumpError(phrase("The process has put something else in the place of its heap dump"))
 
 
 def _own(file: Path) -> None:
@@ -109,4 +148,4 @@ def _regular(file: Path) -> int:
             raise
     if opened >= 0:
         os.close(opened)
-    raise DumpError(phrase("The process has put something else in the place of its heap dump"))
+    raise _exchanged()

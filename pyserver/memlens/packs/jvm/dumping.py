@@ -22,10 +22,14 @@ from memlens.dumping.processes import Process
 from memlens.dumping.tools import POLL_S, run, size_of
 from memlens.programs import program
 from memlens.texts import phrase
+from memlens.units import shortened
 
 _NO_ATTACH = "-XX:+DisableAttachMechanism"
 _CREATED = "Heap dump file created"
 _ANSWER_BYTES = 1 << 16
+_MOST_ANSWER_BYTES = 1 << 20
+"""What a virtual machine says has a few lines."""
+_MOST_REASON = 500
 _LONGEST_ARGUMENT = 1024
 """In bytes, ``AttachOperation::arg_length_max`` of OpenJDK."""
 
@@ -88,7 +92,11 @@ def _refused(pid: int, said: str) -> DumpError:
     else:
         advice = phrase("Try `jcmd {pid} GC.heap_dump FILE`.", pid=str(pid))
     return DumpError(
-        phrase("Process {pid} could not write its heap: {reason}", pid=str(pid), reason=last or "no message"),
+        phrase(
+            "Process {pid} could not write its heap: {reason}",
+            pid=str(pid),
+            reason=shortened(last, _MOST_REASON) or "no message",
+        ),
         advice=advice,
     )
 
@@ -194,6 +202,11 @@ def _asked(
             if not piece:
                 break
             answer += piece
+            if len(answer) > _MOST_ANSWER_BYTES:
+                raise DumpError(
+                    phrase("Process {pid} answers with more than a virtual machine says", pid=str(pid)),
+                    advice=phrase("It may be another program; nothing of it was kept."),
+                )
     except ConnectionError as error:
         raise ended(process_of(pid)) from error
     if not answer and not linux.is_alive(pid):

@@ -7,7 +7,7 @@ and each of its methods is called with it.
 from memlens.model.frames import MOST_PATH
 from memlens.units import shortened
 
-_LEAST_CHARACTERS, _CHARACTERS_OF_BYTE = 1 << 20, 4
+_LEAST_CHARACTERS, _CHARACTERS_OF_BYTE = 1 << 20, 2
 """How many characters the classes' names have at most before all methods, together, by the file's bytes."""
 _SHORT = 60
 """The end of a name that stays beyond that."""

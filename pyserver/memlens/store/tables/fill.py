@@ -31,7 +31,7 @@ from memlens.store.tables.long import fill_allocations, fill_base, fill_events
 from memlens.store.tables.schema import FILE_NAMES, PARTS, PARTS_OF, Part, statements
 from memlens.store.tables.short import fill_short
 
-TABLES_VERSION = 22
+TABLES_VERSION = 23
 """Raised whenever the tables of an archive would differ; those of another version are made again."""
 
 _LONGEST_TEXT_BYTES = 200

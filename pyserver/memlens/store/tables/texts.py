@@ -12,7 +12,7 @@ from memlens.store.snapshot import Column, Snapshot
 from memlens.units import shortened
 
 _LEAST_BYTES = 1 << 20
-_FACTOR = 4
+_FACTOR = 2
 _BYTES_OF_ROW = 48
 """How much text a column may have: a factor of all distinct texts, or so much for each row, which has bytes of its own
 in the file."""

@@ -62,7 +62,8 @@ class FlameName(Struct, frozen=True):
     @property
     def text(self) -> str:
         """The function, with words on how it is known if it isn't a recorded frame."""
-        return f"{self.function}{SOURCE_WORDS[self.source]}"
+        # the lines of a function share one text, which may be long
+        return self.function if self.source == "recorded" else f"{self.function}{SOURCE_WORDS[self.source]}"
 
 
 class FrameNames:

@@ -25,6 +25,13 @@ _METADATA, _CHECKPOINT = 0, 1
 _MOST_TICKS = 10**12
 """Ticks a second of a clock; more are damage."""
 
+_MOST_TEXT = 1 << 16
+"""Bytes of a text; names are shorter."""
+_MOST_HEAD = 64
+"""Bytes before the constants of a checkpoint, or of one type in it."""
+_LEAST_POOLS, _BYTES_OF_POOL = 1 << 14, 16
+"""How often constants of a type begin at most, and how many bytes each time takes at least beyond that."""
+
 _ERRORS = {
     kernel.BAD_SIZE: phrase("The recording has an event of 0 bytes"),
     kernel.BAD_VALUE: phrase("The recording has an event that ends within a field"),
@@ -125,6 +132,7 @@ class Chunk:
     ) -> None:  # fmt: skip
         self.header = header
         self._source = source
+        self._texts: dict[int, str | int | None] = {}
         structure = self._scan({_METADATA, _CHECKPOINT}, report)
         described = structure["type"] == _METADATA
         if not described.any():
@@ -154,11 +162,17 @@ class Chunk:
 
     def text_at(self, position: int) -> str:
         """The text at a byte of the file, "" for null."""
-        text = self._reader(position).text()
+        text = self._decoded(position)
         if isinstance(text, int):
             place = self.pool("java.lang.String").value(text, "")
-            text = None if place is None else self._reader(place).text()
+            text = None if place is None else self._decoded(place)
         return text if isinstance(text, str) else ""
+
+    def _decoded(self, position: int) -> str | int | None:
+        """What is at a text's byte, decoded once: any number of constants may refer to it."""
+        if position not in self._texts:
+            self._texts[position] = self._reader(position).text()
+        return self._texts[position]
 
     def arrays(self, type_name: str, array: str, begins: U64, columns: tuple[str, ...]) -> tuple[U64, I64]:
         """The items of arrays that constants have, and the number of items up to the end of each array."""
@@ -171,9 +185,9 @@ class Chunk:
         rows = np.asarray(decoder.take("rows")).reshape(-1, len(columns))
         return np.asarray(decoder.take("ends")), rows
 
-    def _reader(self, position: int, end: int | None = None) -> Reader:
+    def _reader(self, position: int, end: int | None = None, most: int = _MOST_TEXT) -> Reader:
         end = self.header.end if end is None else end
-        data = self._source.data[position : min(position + _MOST_TEXT, end)]
+        data = self._source.data[position : min(position + most, end)]
         return Reader(bytes(data), 0, is_compressed=self.header.is_compressed, start=position)
 
     def _scan(self, types: set[int], report: Report) -> Any:
@@ -201,6 +215,7 @@ class Chunk:
         # most chunks of a recording have the same description
         rest = reader.data[reader.at :]
         if rest not in known:
+            known.clear()
             known[rest] = types_of(reader)
         return known[rest]
 
@@ -210,13 +225,19 @@ class Chunk:
 
     def _pools(self, checkpoints: Any) -> dict[str, Pool]:
         tables: dict[str, list[I64]] = {name: [] for name in self._constants}
+        most = _LEAST_POOLS + (self.header.end - self.header.start) // _BYTES_OF_POOL
         for event in checkpoints:
             begin, end = int(event["begin"]), int(event["end"])
-            reader = self._reader(begin, end)
+            reader = self._reader(begin, end, _MOST_HEAD)
             for _ in range(3):  # its time, its duration, where the one before it is
                 reader.number()
             reader.byte()
             count, at = reader.number(4), begin + reader.at
+            most -= count
+            if most < 0:
+                raise DamagedSnapshotError(
+                    phrase("The recording has too many kinds of constants"), offset=begin
+                )
             for _ in range(count):
                 at = self._pool(at, end, tables)
         return {
@@ -229,7 +250,7 @@ class Chunk:
 
     def _pool(self, at: int, end: int, tables: dict[str, list[I64]]) -> int:
         """Read the constants of one type; return where they end."""
-        reader = self._reader(at, end)
+        reader = self._reader(at, end, _MOST_HEAD)
         number, count = reader.number(), reader.number(4)
         known = self.types.get(number)
         if known is None:
@@ -250,10 +271,6 @@ class Chunk:
         begins, ends = (np.ascontiguousarray(found[name]) for name in ("begin", "end"))
         self._check(self._decoder.events(program, begins, ends, rows), self._decoder.error_offset)
         return Events(columns, rows)
-
-
-_MOST_TEXT = 1 << 16
-"""Bytes of a text; names are shorter."""
 
 
 def _numbered(fields: tuple[str, ...]) -> dict[str, int]:

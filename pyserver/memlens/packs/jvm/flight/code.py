@@ -7,7 +7,7 @@ import numpy as np
 
 from memlens.arrays import I64, U32
 from memlens.formats.stacks import CUT, Numbers
-from memlens.model.frames import Frames, SourceFrame, profiled_frame
+from memlens.model.frames import MOST_NAME, Frames, SourceFrame, profiled_frame
 from memlens.packs.jvm.flight.chunks import Chunk
 from memlens.packs.jvm.frames import ClassNames, in_package, outermost
 from memlens.units import shortened
@@ -111,8 +111,7 @@ class ChunkCode:
     def __init__(self, code: Code, chunk: Chunk) -> None:
         self._code, self._chunk = code, chunk
         self._classes: dict[int, str] = {}
-        self._owners: dict[int, str] = {}
-        """The class of each method."""
+        self._methods: dict[int, tuple[str, str]] = {}
 
     def class_name(self, key: int) -> str:
         """A class's name as the virtual machine has it, ``java/lang/String``; "" for none."""
@@ -147,17 +146,21 @@ class ChunkCode:
         return np.array(numbers_of, np.uint32)[inverse] if len(keys) else np.empty(0, np.uint32)
 
     def _frames(self, pairs: list[list[int]]) -> Iterator[SourceFrame]:
-        methods = self._chunk.pool("jdk.types.Method")
         for key, line in pairs:
-            owner, name = (methods.value(key, field) or 0 for field in ("type", "name"))
-            if key not in self._owners:
-                self._owners[key] = self._code.names.of_method(self.class_name(owner))
-            class_name, method = self._owners[key], self._symbol(name)
-            function = ".".join(
-                part for part in (type_name(class_name) if class_name else "", method) if part
-            )
+            class_name, function = self._method(key)
             # lines below 1 mean: unknown, native
-            yield profiled_frame(source_file(class_name), max(line, 0), function or UNKNOWN)
+            yield profiled_frame(source_file(class_name), max(line, 0), function)
+
+    def _method(self, key: int) -> tuple[str, str]:
+        """The class of a method, and what it is called with it."""
+        if key not in self._methods:
+            methods = self._chunk.pool("jdk.types.Method")
+            owner, name = (methods.value(key, field) or 0 for field in ("type", "name"))
+            class_name = self._code.names.of_method(self.class_name(owner))
+            parts = (type_name(class_name) if class_name else "", self._symbol(name))
+            function = ".".join(part for part in parts if part) or UNKNOWN
+            self._methods[key] = class_name, shortened(function, MOST_NAME)
+        return self._methods[key]
 
     def _symbol(self, key: int) -> str:
         place = self._chunk.pool("jdk.types.Symbol").value(key, "string")

@@ -5,7 +5,9 @@ strings. A ``class`` has a name, an id and ``field`` elements; a field has the i
 array, and whether its value is the key of a constant. Source: ``jdk.jfr.internal.MetadataReader`` of OpenJDK.
 """
 
+from array import array
 from collections.abc import Mapping
+from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
@@ -34,6 +36,8 @@ _MOST_DEPTH = 8
 
 _MOST_STEPS = 1 << 12
 """Of one program."""
+_LEAST_WORK, _WORK_OF_FIELD = 1 << 11, 8
+"""How many fields all programs of a chunk may go through: so many, and more by the fields that it describes."""
 
 
 class Field(NamedTuple):
@@ -173,9 +177,15 @@ class Programs(Struct):
     """Compiles types into programs, each of which fills columns of rows."""
 
     types: Mapping[int, Type]
-    steps: list[tuple[int, int, int]] = field(default_factory=list)
+    steps: "array[int]" = field(default_factory=lambda: array("i"))
+    """Three numbers each."""
     starts: list[int] = field(default_factory=lambda: [0])
     _items: dict[int, int] = field(default_factory=dict)
+    _work: int = 0
+    _most_work: int = 0
+
+    def __post_init__(self) -> None:
+        self._most_work = _LEAST_WORK + _WORK_OF_FIELD * sum(len(each.fields) for each in self.types.values())
 
     def program(self, type_id: int, columns: Mapping[str, int]) -> int:
         """Return the program of a type whose fields, by their paths such as ``root.type``, go to ``columns``.
@@ -184,8 +194,11 @@ class Programs(Struct):
         """
         steps: list[tuple[int, int, int]] = []
         self._add(steps, type_id, "", columns, 0)
-        self.steps += steps
-        self.starts.append(len(self.steps))
+        return self._put(steps)
+
+    def _put(self, steps: list[tuple[int, int, int]]) -> int:
+        self.steps.extend(chain.from_iterable(steps))
+        self.starts.append(len(self.steps) // 3)
         return len(self.starts) - 2
 
     def items(self, type_id: int, name: str) -> int | None:
@@ -213,6 +226,9 @@ class Programs(Struct):
         if primitive is not None:
             steps.append((primitive, columns.get(path, kernel.NOWHERE), 0))
             return
+        self._work += 1 + len(known.fields)
+        if self._work > self._most_work:
+            raise DamagedSnapshotError(phrase("The recording's description of its events is inconsistent"))
         for each in known.fields:
             inner = f"{path}.{each.name}" if path else each.name
             if each.is_array:
@@ -236,7 +252,5 @@ class Programs(Struct):
                 steps.append((self._constant(array.type), kernel.NOWHERE, 0))
             else:
                 self._add(steps, array.type, "", {}, depth + 1)
-            self.steps += steps
-            self.starts.append(len(self.steps))
-            self._items[key] = len(self.starts) - 2
+            self._items[key] = self._put(steps)
         return self._items[key]

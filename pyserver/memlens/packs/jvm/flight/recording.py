@@ -17,8 +17,10 @@ from memlens.dumping.options import Recording
 from memlens.dumping.processes import Process
 from memlens.packs.jvm.dumping import command
 from memlens.texts import phrase
+from memlens.units import shortened
 
 _POLL_S = 0.1
+_MOST_REASON = 500
 _SETTINGS = "memory.jfc"
 _STARTED, _STOPPED = "Started recording", "Stopped recording"
 
@@ -75,7 +77,7 @@ def _refused(process: Process, said: str) -> DumpError:
         phrase(
             "Process {pid} could not be recorded: {reason}",
             pid=str(process.pid),
-            reason=reason or phrase("no message"),
+            reason=shortened(reason, _MOST_REASON) or phrase("no message"),
         ),
         advice=phrase("Java Flight Recorder is in HotSpot of Java 11 and later, with the module jdk.jfr."),
     )
