@@ -11,7 +11,7 @@ class DumpError(MemlensError):
 
 
 def process_of(process_id: int) -> Text:
-    """What a process is called at the beginning of a sentence."""
+    """A process's name at the beginning of a sentence."""
     return phrase("Process {pid}", pid=str(process_id))
 
 

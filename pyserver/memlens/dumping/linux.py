@@ -30,7 +30,7 @@ def own() -> Iterator[int]:
 
 
 def check(pid: int) -> None:
-    """Raise :class:`DumpError` for a process that doesn't exist, has ended, stands still or is somebody else's."""
+    """Raise :class:`DumpError` for a process that doesn't exist, has ended, is stopped or belongs to another user."""
     number = str(pid)
     try:
         state = status(pid)["State"][:1]
@@ -82,7 +82,7 @@ def status(pid: int) -> dict[str, str]:
 
 
 def program(pid: int) -> str:
-    """Return the path of a process's program, as it is for the process; empty if that can't be seen."""
+    """Return the path of a process's program, as the process sees it; empty if unknown."""
     try:
         return str((PROC / str(pid) / "exe").readlink()).removesuffix(" (deleted)")
     except OSError:
@@ -111,17 +111,17 @@ def catches(pid: int, signal_number: int) -> bool:
 
 
 def inner_pid(pid: int) -> int:
-    """Return the id by which a process knows itself, which is another one in a container."""
+    """Return a process's own id, which differs in a container."""
     return int(status(pid).get("NSpid", str(pid)).split()[-1])
 
 
 def user_of(pid: int) -> int:
-    """Return the number of the user as whom a process acts."""
+    """Return a process's effective user id."""
     return int(status(pid)["Uid"].split()[1])
 
 
 def group_of(pid: int) -> int:
-    """Return the number of the group as which a process acts."""
+    """Return a process's effective group id."""
     return int(status(pid)["Gid"].split()[1])
 
 

@@ -33,7 +33,7 @@ _BLANK = b" \t\r\n\v\f:"
 _BLANKS = re.compile(b"[%b]+" % _BLANK)
 _SHORT_ESCAPES = {b"b": b"\b", b"f": b"\f", b"n": b"\n", b"r": b"\r", b"t": b"\t"}
 _MOST_ROUNDS = 2
-"""How often texts may be escaped, as JSON within a string of JSON is."""
+"""How many times texts may be escaped, like JSON within a JSON string."""
 _LONGEST_ESCAPE = 6
 _PACKED = re.compile(rb"\x1f\x8b\x08|\x28\xb5\x2f\xfd|PK\x03\x04|\x78[\x01\x5e\x9c\xda]")
 _ORDERS: tuple[Literal["big", "little"], ...] = ("big", "little")
@@ -41,7 +41,7 @@ _DIGITS = re.compile(r"[\d ._-]*\d[\d ._-]*")
 
 
 class Hit(Struct, frozen=True):
-    """A forbidden line in a file: how it is written there, and at which byte."""
+    """A forbidden line in a file, with its form there and its byte offset."""
 
     line: str
     form: str
@@ -55,13 +55,13 @@ class _Form(Struct, frozen=True):
     name: str
     data: bytes
     is_number: bool = False
-    """Found only where no digit is beside it."""
+    """Matches only without adjacent digits."""
     is_spaced: bool = False
-    """Searched for without the blanks, line ends and colons that may stand in it."""
+    """Matches regardless of blanks, line ends and colons within it."""
 
 
 def forms_of(line: str) -> list[_Form]:
-    """How a file may hold a line, each of its forms once."""
+    """The distinct forms in which a file may hold a line."""
     found: dict[bytes, _Form] = {}
     is_digits = line.isascii() and line.isdigit()
     for text in (line, *(unicodedata.normalize(form, line) for form in ("NFC", "NFD"))):
@@ -85,7 +85,7 @@ def _encoded(line: str) -> Iterator[tuple[str, bytes]]:
             yield name, line.encode(name)
         except UnicodeEncodeError:
             continue
-    # as some dumps have it: a character beyond the first 65,536 as two
+    # as in some dumps: a character beyond the first 65,536 as two surrogates
     yield "modified utf-8", b"".join(chr(unit).encode("utf-8", "surrogatepass") for unit in _units(line))
 
 
@@ -102,7 +102,7 @@ def _in_digits(line: str) -> Iterator[tuple[str, bytes]]:
 
 
 def _inner_base64(encoded: bytes, start: int, size: int) -> bytes:
-    """The characters that are the same whatever stands before and after."""
+    """The characters that don't depend on the surrounding bytes."""
     first = -(-start * 8 // 6)
     last = (start + size) * 8 // 6
     return encoded[first:last]
@@ -146,7 +146,7 @@ def _of_number(line: str) -> Iterator[tuple[str, bytes, bool]]:
 
 
 class _View(NamedTuple):
-    """A part of the file, or what it says without its escapes."""
+    """A part of the file, as it is or without escapes."""
 
     name: str
     data: bytes
@@ -155,7 +155,7 @@ class _View(NamedTuple):
     of: "_View | None" = None
 
     def origin(self, at: int) -> int:
-        """Where a byte of it stands in the part of the file."""
+        """The position of one of its bytes in the part of the file."""
         if self.escapes is None or self.of is None:
             return at
         shorter = 0
@@ -178,7 +178,7 @@ def _views(data: bytes) -> Iterator[_View]:
 
 
 def _meant(escape: re.Match[bytes]) -> bytes:
-    """What an escape, or a blank, stands for."""
+    """The meaning of an escape, or of a blank."""
     text = escape[0]
     match text[:2]:
         case b"\\u":
@@ -195,7 +195,7 @@ def _meant(escape: re.Match[bytes]) -> bytes:
 
 
 class Search:
-    """Searches for lines; an empty one, and white space around one, doesn't count."""
+    """Searches for lines, ignoring empty ones and surrounding white space."""
 
     def __init__(self, lines: list[str]) -> None:
         self._forms = [
@@ -213,7 +213,7 @@ class Search:
         self._nested, self.is_whole = 0, True
         with path.open("rb") as file:
             self._search(chunks_of(path, file), "", 0, found)
-            # what a compressed file has beside its contents, such as a name
+            # metadata of a compressed file, such as a name
             file.seek(0)
             self._search(iter(lambda: file.read(_READ_BYTES), b""), "", _MOST_DEPTH, found)
         return sorted(found.values(), key=lambda hit: (hit.line, hit.at))
@@ -245,13 +245,13 @@ class Search:
     def _unpack(
         self, data: bytes, base: int, within: str, depth: int, found: dict[bytes, Hit], *, is_last: bool
     ) -> None:
-        """Search what begins like compressed bytes, of which as many are unpacked as are at hand."""
+        """Search what begins like compressed bytes, unpacking as many as are at hand."""
         for each in _PACKED.finditer(data):
             plain, is_whole = _unpacked(memoryview(data)[each.start() :], each[0])
             if len(plain) < _LEAST_UNPACKED:
                 continue
             self._nested += 1
-            # what begins near the end of these bytes is unpacked again with the next ones
+            # streams that begin near the end of these bytes are unpacked again with the next ones
             self.is_whole &= is_whole or (not is_last and each.start() >= len(data) - _OVERLAP)
             if self._nested > _MOST_NESTED:
                 self.is_whole = False
@@ -273,7 +273,7 @@ def _find(data: bytes, form: _Form) -> int:
 
 
 def _unpacked(data: memoryview, magic: bytes) -> tuple[bytes, bool]:
-    """As much as can be unpacked of what begins there, and whether that is all; nothing if it isn't compressed."""
+    """The bytes that can be unpacked there, and whether they are complete; nothing if they aren't compressed."""
     try:
         if magic == _ZSTD:
             with zstandard.ZstdDecompressor().stream_reader(io.BytesIO(data)) as unpacked:

@@ -1,4 +1,4 @@
-"""What a dump has in it, whatever its format: names, and contents of strings, numbers and arrays."""
+"""The items of a dump in any format: names, and contents of strings, numbers and arrays."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -20,7 +20,7 @@ REASONS: tuple[Reason, ...] = Reason.__args__  # pyrefly: ignore[missing-attribu
 _PRINTABLE = re.compile(r"[^\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffd]+")
 MOST_TEXT_BYTES = 1 << 16
 LEAST_NUMBER = 1_000
-"""Numbers of more than three digits are compared: fewer are everywhere."""
+"""Only numbers of more than three digits are compared: shorter ones are everywhere."""
 
 
 class Item(NamedTuple):
@@ -28,9 +28,9 @@ class Item(NamedTuple):
 
     kind: Literal["name", "text", "number", "array", "unknown"]
     place: str
-    """Of a name its :data:`Reason`; of a content where it stands, in words."""
+    """For a name its :data:`Reason`; for content its place, in words."""
     value: str | bytes
-    """Numbers in decimals; arrays, and what can't be decoded, as bytes, of which only the first may be here."""
+    """Numbers as decimals; arrays and undecodable texts as bytes, perhaps only the first ones."""
     where: int
 
 
@@ -42,7 +42,7 @@ class Keeps(NamedTuple):
     threads: bool = False
     """The names that a program gave its threads."""
     shared: bool = False
-    """Addresses and order, where a copy has others."""
+    """Addresses and order, if a copy has others."""
 
 
 def by_reason(names: Iterator[Item]) -> Iterator[tuple[Reason, Iterable[str]]]:
@@ -67,7 +67,7 @@ class Reader(Protocol):
 
 @runtime_checkable
 class ListingReader(Protocol):
-    """A reader that lists the names of a copy faster, in which nothing else may be one."""
+    """A faster reader for the names of a copy."""
 
     def listed(self) -> Iterator[tuple[Reason, Iterable[str]]]:
         """All names, each at least once, some at a time for each reason."""
@@ -75,7 +75,7 @@ class ListingReader(Protocol):
 
 
 def decoded(data: bytes, encodings: tuple[str, ...]) -> list[str]:
-    """The texts that some bytes may be, without those that have control characters."""
+    """The possible decodings of some bytes, without those with control characters."""
     found = []
     for encoding in encodings:
         try:
@@ -88,7 +88,7 @@ def decoded(data: bytes, encodings: tuple[str, ...]) -> list[str]:
 
 
 def is_long(number: str) -> bool:
-    """Whether a number in decimals has more than three digits, zeros at both ends aside."""
+    """Whether a decimal number has more than three digits, not counting leading and trailing zeros."""
     digits = re.sub(r"[eE].*$", "", number)
     return len(re.sub(r"[^0-9]", "", digits).strip("0")) > 3 or (
         "." not in digits and len(digits.lstrip("-0")) > 3

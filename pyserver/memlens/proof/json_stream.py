@@ -1,4 +1,4 @@
-"""JSON, read plainly and forwards, for files that don't fit into memory."""
+"""A plain forward reader of JSON, for files that don't fit into memory."""
 
 import re
 from collections.abc import Iterator
@@ -30,7 +30,7 @@ class NotJsonError(MemlensError):
 
 
 def failure(stream: Stream) -> NotJsonError:
-    """The error for what stands next."""
+    """The error for unexpected input."""
     return NotJsonError(phrase("The JSON has another form than expected"), offset=stream.offset)
 
 
@@ -71,7 +71,7 @@ def unquoted(data: bytes) -> str:
     try:
         found = msgspec.json.decode(b'"' + data + b'"')
     except (msgspec.DecodeError, UnicodeDecodeError):
-        # half a character
+        # an unpaired surrogate
         return data.decode("utf-8", "replace")
     return str(found)
 

@@ -16,7 +16,7 @@ from memlens.packs import registry
 Mark = Literal["email", "card", "home", "host", "token", "random"]
 MARKS: tuple[Mark, ...] = Mark.__args__  # pyrefly: ignore[missing-attribute]
 
-# but not the words that a copy has in their place
+# but not the replacements in a copy
 _EMAIL = re.compile(
     r"(?<![\w.+-])(?!address\d+@example\.invalid\b)[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,4}"
 )
@@ -32,7 +32,7 @@ _LAST_PARTS = (
     "com", "org", "net", "io", "dev", "app", "cloud", "info", "biz", "gov", "edu", "local", "internal", "intranet",
     "corp", "lan", "example", "test", "de", "fr", "uk", "nl", "eu", "ch",
 )  # fmt: skip
-"""The last parts of names of hosts, which are few enough not to take a method for one."""
+"""Top-level domains of hosts; few enough not to mistake methods for hosts."""
 
 _ENDINGS = tuple(each.encode() for each in _LAST_PARTS)
 _HOST = re.compile(
@@ -55,7 +55,7 @@ _UUID = re.compile(r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}", re.IGNORECASE
 _DIGIT = re.compile(r"\d")
 _LEAST_BITS = 3.4
 _LEAST_CHANGES = 0.35
-"""As many of the characters of a random text differ in kind from the one before: words and numbers don't."""
+"""The least share of characters in a random text that differ in kind from the previous one."""
 
 _MOST_CHARACTERS = 4096
 _LEAST_RANDOM = 20
@@ -63,7 +63,7 @@ _BETWEEN, _NO_NAME_S = "\0", "\1"
 
 
 def marked(texts: Sequence[str]) -> dict[str, tuple[Mark, ...]]:
-    """What those of some texts may reveal that may reveal anything."""
+    """The texts that may reveal something, each with what it may reveal."""
     if not texts:
         return {}
     joined = _BETWEEN.join(texts)
@@ -76,7 +76,7 @@ def marked(texts: Sequence[str]) -> dict[str, tuple[Mark, ...]]:
 
 
 def marks_of(text: str) -> list[Mark]:
-    """What a text may reveal; most names have none."""
+    """The kinds of sensitive data in a text; most names have none."""
     text = text[:_MOST_CHARACTERS]
     found: list[Mark] = []
     if "@" in text and _EMAIL.search(text):
@@ -123,7 +123,7 @@ def _is_unlike_words(run: str) -> bool:
     ]
     if "d" not in kinds or ("u" not in kinds and "l" not in kinds):
         return False
-    # a capital before small letters begins a word
+    # a capital letter before small letters starts a word
     changes = sum(one != other and (one, other) != ("u", "l") for one, other in itertools.pairwise(kinds))
     counts = Counter(run)
     bits = -sum(count / len(run) * math.log2(count / len(run)) for count in counts.values())

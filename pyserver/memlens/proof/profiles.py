@@ -59,7 +59,7 @@ def _of_json(stream: Stream) -> Iterator[tuple[str, int]]:
 
 
 def _of_pickle(stream: Stream) -> Iterator[tuple[str, int]]:
-    """What looks like an opcode of a text with its length."""
+    """Bytes that look like an opcode for a text with its length."""
     while data := stream.peek(_PIECE_BYTES):
         is_last = len(data) < _PIECE_BYTES
         end, at = len(data) if is_last else len(data) - MOST_TEXT_BYTES, 0

@@ -1,4 +1,4 @@
-"""Which reader a file has."""
+"""The reader for a file."""
 
 from collections.abc import Iterable
 from pathlib import Path

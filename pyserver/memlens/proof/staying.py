@@ -11,7 +11,7 @@ from memlens.proof.readers import texts_of
 from memlens.texts import Text, phrase, plural
 
 _MOST_MARKED = 100
-"""As many are said of each kind of mark; the whole list is in a file."""
+"""The number of examples printed for each kind of mark; the whole list is in a file."""
 
 _MOST_CHARACTERS = 100
 
@@ -86,7 +86,7 @@ class StayingTexts:
         return [(reason, len(found)) for reason in REASONS if (found := self._texts.get(reason))]
 
     def marked(self) -> list[Staying]:
-        """Those to look at, by their first mark."""
+        """The texts to review, by their first mark."""
         found = [
             Staying(text, reason, marks)
             for text, marks in self._marks.items()

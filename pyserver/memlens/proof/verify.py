@@ -1,7 +1,7 @@
 """Compares a copy that ``memlens redact`` wrote with its original: which contents of the original are still in it.
 
-First the whole copy is read. Its names are to be names of the original, and where the copy has contents (texts,
-numbers, elements of arrays) none may be of the original. Only what may not be there is then looked for in the original.
+First the whole copy is read. All its names must be names of the original, and none of its contents (texts, numbers,
+elements of arrays) may be the original's. Only the suspicious ones are then searched in the original.
 """
 
 from collections.abc import Iterable
@@ -22,16 +22,16 @@ _SHOWN_BYTES = 60
 
 
 class Found(Struct, frozen=True):
-    """A content of the original that the copy has, or bytes of the copy that no reader knows."""
+    """Content of the original that the copy still has, or bytes of the copy that no reader knows."""
 
     what: str
     kind: str
     """"text", "number", "array" or "unknown"."""
     stands: str
-    """Where it stands in the copy, in words."""
+    """Its place in the copy, in words."""
     at: int
     stood: str
-    """Where it stood in the original; empty for unknown bytes."""
+    """Its place in the original; empty for unknown bytes."""
 
 
 class Verified(Struct, frozen=True):
@@ -99,7 +99,7 @@ def _searched(original: Reader, suspects: dict[tuple[str, str | bytes], _Suspect
 
 
 def _key(item: Item) -> tuple[str, str | bytes]:
-    """What is equal in both: a name is a text, and so is the content that it may be."""
+    """The comparison key: a name equals a text content."""
     kind = "text" if item.kind == "name" else item.kind
     return kind, item.value
 
@@ -112,7 +112,7 @@ def _as_float(value: str | bytes) -> float:
 
 
 def shown(value: str | bytes) -> str:
-    """A value as it can be printed: bytes that are no text in hexadecimal."""
+    """A printable value: undecodable bytes in hexadecimal."""
     if isinstance(value, bytes):
         text = value[:_SHOWN_BYTES].decode("latin-1")
         value = text if text.isprintable() else value[: _SHOWN_BYTES // 2].hex(" ")

@@ -33,12 +33,12 @@ logger = logging.getLogger(__name__)
 _VERSION = re.compile(r"-\d[\w.+-]*?(?=(?:-(?:sources|src))?\.\w+$)")
 
 _LISTED_S = 30.0
-"""For how long a list of archives in which something was not found is not made again."""
+"""How long a list of archives is kept after a search in it failed."""
 _MOST_LISTED_S = 60.0
 _MOST_ARCHIVES = 20_000
 _MOST_ARCHIVE_BYTES = 1 << 30
 _MOST_DIRECTORY_BYTES = 16 << 20
-"""Of what is kept of the archives' directories."""
+"""The memory limit for the archives' directories."""
 _MOST_S = 20.0
 """How long archives are searched for one type."""
 _POLLED_S = 0.05
@@ -61,7 +61,7 @@ class Archived(NamedTuple):
     member: str
     line: int
     content: tuple[int, int]
-    """Checksum and size: what is the same in two versions of a library is one."""
+    """Checksum and size: equal members of two versions of a library count as one."""
 
     @property
     def artifact(self) -> str:
@@ -96,7 +96,7 @@ class Found(NamedTuple):
 
     declared: list[Archived]
     searched: int
-    """In how many archives it was searched for."""
+    """The number of searched archives."""
     places: list[Path]
     """The folders and archives that were looked through."""
     complete: bool
@@ -131,7 +131,7 @@ class Archives:
         self._members: LRUCache[tuple[Path, int, int], array[int]] = LRUCache(
             _MOST_DIRECTORY_BYTES, getsizeof=lambda names: 200 + names.itemsize * len(names)
         )
-        """Of each archive the CRC-32 of the names of its members, sorted."""
+        """The sorted CRC-32s of each archive's member names."""
         self._one_at_a_time = threading.Lock()
 
     def begin(self) -> None:
@@ -250,7 +250,7 @@ def _list_of(
                     break
         return list(archives)
 
-    # a workspace may be among the named; in a cache of libraries any name may be that of one
+    # a workspace may be among the named ones; in a library cache, any name may be a library's
     first = below(named, is_walked)
     others = below(usual, lambda _: True)
     return _Listing(list(dict.fromkeys([*first, *others])), frozenset(first), places, time.monotonic())
@@ -278,5 +278,5 @@ def _newest(declared: list[Archived]) -> list[Archived]:
 
 
 def version_key(name: str) -> list[tuple[int, str]]:
-    """What puts names with versions in order, 9 before 10."""
+    """A sort key for names with versions, 9 before 10."""
     return [(int(part), "") if part.isdigit() else (-1, part) for part in re.split(r"(\d+)", name)]

@@ -16,7 +16,7 @@ from memlens.regular_files import opened
 TEXT_LIMIT = 4 << 20
 """Characters; longer files are skipped."""
 _MOST_DEPTH = 32
-"""Types within types and packages within packages, beyond which they count as parts of the outer one."""
+"""The nesting limit of types and packages; deeper ones count as parts of the outer one."""
 _LONGEST_PACKAGE = 1_000
 
 # a backslash outside of a text hides a quote, and a comment may have no end: each character is looked at once
@@ -166,5 +166,5 @@ def line_of(text: str, name: TypeName) -> int:
 
 
 def is_of_package(text: str, package: str) -> bool:
-    """Whether a file says that it is of a package."""
+    """Whether a file declares that it belongs to a package."""
     return re.search(rf"^[ \t]*package[ \t]+{re.escape(package)}(?![\w.])", text, re.MULTILINE) is not None

@@ -124,7 +124,7 @@ class Edits:
         return UNCHANGED.lines if tracked is None else tracked.lines
 
     def edited(self, path: str, edits: Iterable[LineEdit], snapshots: Iterable[str]) -> None:
-        """Take over moves of lines in the editor, in this order."""
+        """Apply moves of lines in the editor, in this order."""
         tracked = self._tracked.setdefault(path, {})
         missing = [name for name in snapshots if name not in tracked]
         if missing:

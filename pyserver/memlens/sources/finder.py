@@ -104,7 +104,7 @@ def _size_of(paths: list[str]) -> int:
 
 
 def is_walked(folder: str) -> bool:
-    """Whether a folder of this name is looked into: not if it is hidden, an environment or a cache."""
+    """Whether a folder of this name is searched: hidden folders, environments and caches aren't."""
     return folder[0] != "." and folder not in _SKIPPED_FOLDERS
 
 

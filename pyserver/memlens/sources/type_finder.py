@@ -62,7 +62,7 @@ def searched_for(folders: list[Path], kind: str, name: str) -> list[Text]:
 
 
 def below(folders: list[Path]) -> Text:
-    """Where files are searched for."""
+    """The folders that are searched."""
     if not folders:
         return phrase("(no folder is open)")
     return phrase("below {folders}", folders=some_of(folders, _MOST_FOLDERS))

@@ -14,13 +14,13 @@ from memlens import regular_files
 from memlens.formats.zip_files import METHODS
 
 _MOST_BYTES = 16 << 20
-"""Of a directory: those of the largest libraries have 10 MB."""
+"""The size limit of a directory: those of the largest libraries have 10 MB."""
 
 _TAIL_BYTES = 22 + 0xFFFF + 76
-"""Of the records at the end, the last of which may have a comment."""
+"""The size limit of the records at the end, the last of which may have a comment."""
 
 _ENDS = ((b"PK\x05\x06", "<12xI"), (b"PK\x06\x06", "<40xQ"))
-"""How records begin that say where the directory is, and the place of its size in each."""
+"""The signatures of records that locate the directory, and the position of its size in each."""
 
 
 def opened(path: Path) -> zipfile.ZipFile:
@@ -37,7 +37,7 @@ def opened(path: Path) -> zipfile.ZipFile:
 
 
 class _Archive(zipfile.ZipFile):
-    """An archive that closes its file, and unpacks only what is unpacked within a bound."""
+    """An archive that closes its file, and limits the unpacked bytes."""
 
     def __init__(self, file: BinaryIO) -> None:
         self._own = file
@@ -55,7 +55,7 @@ class _Archive(zipfile.ZipFile):
 
 
 def _directory_bytes(tail: bytes) -> int:
-    """The largest size that any of the records says: which one counts is the reader's choice."""
+    """The largest size in any of the records: readers differ in which one they use."""
     sizes = [0]
     for begin, form in _ENDS:
         for found in re.finditer(re.escape(begin), tail):
