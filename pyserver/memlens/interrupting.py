@@ -33,7 +33,12 @@ def ended_by_signals(undo: Callable[[], None] | None = None) -> Iterator[None]:
         os.set_blocking(writing, False)
     left = threading.Event()
     watch = threading.Thread(target=_watch, args=(reading, left, undo), daemon=True)
-    watch.start()
+    has_begun = True
+    try:
+        watch.start()
+    except RuntimeError:
+        # where memory is limited there may be no room for its stack
+        has_begun = False
     before = signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
     try:
         yield
@@ -41,7 +46,8 @@ def ended_by_signals(undo: Callable[[], None] | None = None) -> Iterator[None]:
         left.set()
         signal.set_wakeup_fd(before)
         os.close(writing)
-        watch.join()
+        if has_begun:
+            watch.join()
         os.close(reading)
 
 

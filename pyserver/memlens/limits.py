@@ -2,6 +2,7 @@
 
 import contextlib
 import ctypes
+import errno
 import gc
 import os
 import signal
@@ -45,6 +46,20 @@ def default_bytes() -> int:
     except OSError:
         pass
     return int(total * SHARE)
+
+
+def is_reached(error: BaseException) -> bool:
+    """Whether an error says that there was no more memory: for data, a kernel, a file's mapping or a thread's stack."""
+    match error:
+        case MemoryError():
+            return True
+        case OSError():
+            return error.errno == errno.ENOMEM
+        case ImportError():
+            return "failed to map segment" in str(error)
+        case RuntimeError():
+            return "can't start new thread" in str(error)
+    return False
 
 
 def allowed_bytes() -> int:

@@ -81,9 +81,8 @@ def run(options: argparse.Namespace) -> int:
                 findings=not options.no_findings,
                 force=options.force,
             )
-    except (MemoryError, ImportError) as error:
-        # a kernel is loaded when it is needed, for which there may be no room either
-        if not limited or (isinstance(error, ImportError) and "failed to map segment" not in str(error)):
+    except (MemoryError, ImportError, OSError, RuntimeError) as error:
+        if not (limited and limits.is_reached(error)):
             raise
         raise OutOfMemoryError(
             phrase(

@@ -55,8 +55,8 @@ def summarised(file: Path, progress: str, archive: Path, *, pictures: bool, limi
         ingest(file, Cache(), report, archive, ahead=pictures)
         with closing(Snapshot.open(archive)) as snapshot:
             summary = snapshot.ask(summary_of)
-    except MemoryError as error:
-        if not limited:
+    except (MemoryError, ImportError, OSError, RuntimeError) as error:
+        if not (limited and limits.is_reached(error)):
             raise
         raise OutOfMemoryError(
             phrase(
