@@ -115,7 +115,7 @@ def heap_worlds(*, proved: bool = False, lasting_ids: bool = False) -> list[str]
 
 def profiles() -> list[Text]:
     """What the packs' other files are called, for a list in a sentence."""
-    return [each.several for each in formats().values() if each.objects is None]
+    return [each.several for each in formats().values() if each.several.text]
 
 
 def writers() -> Iterator[tuple[str, "Writer[StacksWriter]"]]:

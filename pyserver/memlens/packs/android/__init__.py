@@ -27,6 +27,7 @@ PACK = Pack(
             comes_first=True,
             reader=Part(f"{_HERE}.perfetto"),
             endings=("pftrace", "perfetto-trace"),
+            several=phrase("traces of Perfetto with native memory"),
             objects=replace(OBJECTS, terms=(*OBJECTS.terms, _HEAP)),
             not_redacted=(
                 phrase(

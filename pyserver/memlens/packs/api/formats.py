@@ -153,7 +153,7 @@ class Format(Struct, frozen=True, kw_only=True):
     label: str = ""
     """Of heap dumps, as their makers write it: ``HPROF``; the name if empty."""
     several: Text = NOTHING
-    """Of files without objects, in a list: ``pprof profiles``."""
+    """Of files that may have no objects, in a list: ``pprof profiles``."""
     reader: "Part[Reader]"
     """The module that recognises and reads such files."""
     file_names: tuple[str, ...] = ()

@@ -118,6 +118,7 @@ PACK = Pack(
         package_names=("java", "javax", "jdk", "sun", "kotlin", "android"),
     ),
     libraries=("jvm",),
+    allocation_functions=True,
     core_advice=phrase("For a Java program: jhsdb jmap --binaryheap --core FILE --exe java"),
     # apps of Android have a manifest of Java's as well
     zip_files=(

@@ -7,6 +7,7 @@ import numpy as np
 
 from memlens.arrays import I64, U32
 from memlens.formats.stacks import CUT, Numbers
+from memlens.formats.symbols.names import plain_name
 from memlens.model.frames import MOST_NAME, Frames, SourceFrame, profiled_frame
 from memlens.packs.jvm.flight.chunks import Chunk
 from memlens.packs.jvm.frames import ClassNames, in_package, outermost
@@ -31,6 +32,7 @@ _PRIMITIVES = {
 _LAMBDA = re.compile(r"(\$\$Lambda)(?:\$\d+)?(?:[+/.](?:0x)?[0-9a-fA-F]+)+(?![\w$])")
 """The part of a lambda's class that is another number in each run."""
 
+_LIBRARY = re.compile(r"\.(?:so(?:\.[\d.]+)?|dylib)$")
 _KOTLIN = "Kt"
 """What the class of a file's functions ends in, that Kotlin makes: ``FooKt`` of ``Foo.kt``."""
 
@@ -148,6 +150,10 @@ class ChunkCode:
     def _frames(self, pairs: list[list[int]]) -> Iterator[SourceFrame]:
         for key, line in pairs:
             class_name, function = self._method(key)
+            if _LIBRARY.search(class_name):
+                # async-profiler has native functions as methods of their library
+                yield profiled_frame("", 0, function, class_name)
+                continue
             # lines below 1 mean: unknown, native
             yield profiled_frame(source_file(class_name), max(line, 0), function)
 
@@ -157,7 +163,9 @@ class ChunkCode:
             methods = self._chunk.pool("jdk.types.Method")
             owner, name = (methods.value(key, field) or 0 for field in ("type", "name"))
             class_name = self._code.names.of_method(self.class_name(owner))
-            parts = (type_name(class_name) if class_name else "", self._symbol(name))
+            parts = [type_name(class_name) if class_name else "", self._symbol(name)]
+            if _LIBRARY.search(class_name):
+                parts = [plain_name(parts[1])]
             function = ".".join(part for part in parts if part) or UNKNOWN
             self._methods[key] = class_name, shortened(function, MOST_NAME)
         return self._methods[key]

@@ -17,6 +17,9 @@ from memlens.packs.jvm.flight.chunks import Chunk, Events
 from memlens.packs.jvm.flight.code import ChunkCode, Code, type_name
 
 _OLD, _LIVE, _COLLECTION = "jdk.OldObjectSample", "profiler.LiveObject", "jdk.GarbageCollection"
+_SUMMARY = "jdk.GCHeapSummary"
+_POLL_NS = 10**9
+"""How often async-profiler looks whether there was a collection: it writes a summary then, at the time of the look."""
 KEPT_EVENTS = {
     _OLD: (
         "startTime", "allocationTime", "eventThread", "stackTrace", "object", "objectSize", "root",
@@ -58,6 +61,8 @@ class Batch(NamedTuple):
     holders: U32
     roots: U32
     has_chains: bool
+    is_of_profiler: bool = False
+    """Whether async-profiler took them: all that it sampled and that are alive, without what holds them."""
 
 
 class KeptObjects:
@@ -92,8 +97,12 @@ class KeptObjects:
                 code.types(live["objectClass"]),
                 code.threads(live["eventThread"]),
                 np.clip(live["allocationSize"], 0, _MOST_BYTES),
-                nothing, nothing, nothing, has_chains=False,
+                nothing, nothing, nothing, has_chains=False, is_of_profiler=True,
             )  # fmt: skip
+            summaries = chunk.events.get(_SUMMARY)
+            if summaries is not None and len(summaries.rows):
+                looked = int(chunk.header.time_ns(summaries["startTime"]).max()) - _POLL_NS
+                self.collected_ns = max(looked, self.collected_ns or 0)
 
     def survivors(self) -> Mask | None:
         """Which of the last batch survived a collection, or are known to be reachable; None without a batch."""

@@ -2,7 +2,8 @@
 
 What is read: samples of allocations (``jdk.ObjectAllocationSample``; of older virtual machines and async-profiler
 ``ObjectAllocationInNewTLAB`` and ``OutsideTLAB``), a sample of the objects that are still alive with what holds them
-(``jdk.OldObjectSample``, ``profiler.LiveObject``), and how the heap and the process grew. Whatever else a recording
+(``jdk.OldObjectSample``, ``profiler.LiveObject``), native memory that async-profiler sampled (``profiler.Malloc``,
+``profiler.Free``), and how the heap and the process grew. Whatever else a recording
 has, as command lines, environment and properties, is neither kept nor shown.
 
 Sources: ``metadata.xml`` (the events), ``leakprofiler/`` (old objects) of OpenJDK's HotSpot; ``flightRecorder.cpp`` of
@@ -27,6 +28,7 @@ from memlens.packs.jvm.flight.code import CODE_CONSTANTS, ChunkCode, Code
 from memlens.packs.jvm.flight.heap import HEAP_CONSTANTS, HEAP_EVENTS, HeapOverTime
 from memlens.packs.jvm.flight.kept import KEPT_CONSTANTS, KEPT_EVENTS, Batch, KeptObjects
 from memlens.packs.jvm.flight.labels import AGE, HELD_BY, ROOT, THREAD, TYPE
+from memlens.packs.jvm.flight.native import NATIVE_EVENTS, Blocks, NativeMemory
 from memlens.progress import Report
 from memlens.texts import phrase, plural
 
@@ -43,6 +45,7 @@ _EVENTS = {
     **{name: (*_ALLOCATION, size) for name, size in _OLDER},
     **KEPT_EVENTS,
     **HEAP_EVENTS,
+    **NATIVE_EVENTS,
 }
 _CONSTANTS = {**CODE_CONSTANTS, **KEPT_CONSTANTS, **HEAP_CONSTANTS}
 _RESOLUTION_NS = 10_000_000
@@ -54,6 +57,11 @@ _MOST_WEIGHT = 2**48
 KEPT = ValueType("kept_samples", "count", "end", phrase("Sampled objects still alive"))
 KEPT_BYTES = ValueType("kept_bytes", "bytes", "other", phrase("Sampled objects still alive, bytes"))
 HELD = ValueType("held_samples", "count", "other", phrase("Still alive, by what holds them"))
+NATIVE = ValueType("native_bytes", "bytes", "live", phrase("Native memory not freed (samples)"))
+NATIVE_COUNT = ValueType("native_count", "count", "live", phrase("Sampled native allocations not freed"))
+NATIVE_ALLOCATED = ValueType(
+    "native_total_bytes", "bytes", "other", phrase("Native memory allocated (samples)")
+)
 ALLOCATED = ValueType("allocated_bytes", "bytes", "total", phrase("Allocated (estimated)"))
 
 
@@ -119,6 +127,7 @@ class _Recording:
         self._code = Code(file_bytes)
         self._kept = KeptObjects(self._code, file_bytes)
         self._heap = HeapOverTime()
+        self._native = NativeMemory()
         self._sampled, self._older = _Rows(), _Rows()
         self._unfinished = 0
 
@@ -135,6 +144,7 @@ class _Recording:
                 self._take(self._older, chunk, code, name, size)
         self._kept.add(chunk, code)
         self._heap.add(chunk)
+        self._native.add(chunk, code)
 
     def _take(self, rows: _Rows, chunk: Chunk, code: ChunkCode, name: str, size: str) -> None:
         events = chunk.events.get(name)
@@ -154,6 +164,8 @@ class _Recording:
         allocated = _distinct(rows.column("stack"), labels, sizes)
         batch, survived = self._kept.last, self._kept.survivors()
         values = [] if batch is None or survived is None else _alive(batch, survived)
+        if self._native:
+            values += _native(self._native.blocks())
         has_stacks = bool(values) and bool(values[0].samples.stacks.any())
         values.append(_Value(ALLOCATED, allocated, allocated.sums))
         parts = [values[0].samples, *(each.samples for each in values[1:])]
@@ -169,7 +181,7 @@ class _Recording:
             raise DamagedSnapshotError(phrase("The sum of the values is too large"))
         first = int(ends[-1]) - len(allocated.stacks)
         times = self._heap.times(start_ns, rows.column("time"), first + allocated.of_rows, sizes)
-        if batch is None and not rows and (times is None or not times.series):
+        if batch is None and not (rows or self._native or (times is not None and times.series)):
             raise NotASnapshotError(
                 phrase(
                     "The recording has no samples of allocations, no objects that are still alive and no sizes of "
@@ -203,13 +215,23 @@ class _Recording:
         return np.concatenate(rows)
 
     def _warnings(self, *, has_stacks: bool) -> Iterator[FileWarning]:
-        yield FileWarning(
-            "sampled",
-            phrase(
-                "Sampled: what was allocated is estimated by the virtual machine from samples, and of the objects that "
-                "are alive only some are known, at most 256 unless it was started with another old-object-queue-size."
-            ),
+        batch, survived = self._kept.last, self._kept.survivors()
+        of_profiler = batch is not None and batch.is_of_profiler
+        said = phrase(
+            "Sampled: what was allocated is estimated by the virtual machine from samples, and of the objects that "
+            "are alive only some are known, at most 256 unless it was started with another old-object-queue-size."
         )
+        if of_profiler:
+            said = phrase(
+                "Sampled by async-profiler: what was allocated is estimated from samples, and of the objects that are "
+                "alive those are known that it sampled."
+            )
+        if self._native and not (batch or self._sampled or self._older):
+            said = phrase(
+                "Sampled by async-profiler: figures are sums of the sampled allocations of native memory, and less "
+                "than what was allocated."
+            )
+        yield FileWarning("sampled", said)
         if self._unfinished:
             yield FileWarning(
                 "cut-file",
@@ -219,7 +241,6 @@ class _Recording:
                 ),
             )
         yield from counted_warnings(shared_names=self._code.names.cut)
-        batch, survived = self._kept.last, self._kept.survivors()
         if batch is None or survived is None:
             return
         young = len(survived) - int(survived.sum())
@@ -242,6 +263,14 @@ class _Recording:
                 "no-stacks",
                 phrase(
                     "Nothing says where the objects that are alive were allocated: record with settings=profile."
+                ),
+            )
+        elif of_profiler:
+            yield FileWarning(
+                "no-chains",
+                phrase(
+                    "async-profiler doesn't say what holds the objects that are alive: a heap dump does, or a "
+                    "recording by the virtual machine itself, as docs/java.md says."
                 ),
             )
         elif not batch.has_chains:
@@ -280,6 +309,17 @@ def _alive(batch: Batch, survived: Mask) -> list[_Value]:
         held = _distinct(batch.chains[survived].astype(np.int64), {TYPE: chosen[TYPE]}, ones)
         values.append(_Value(HELD, held, held.sums))
     return values
+
+
+def _native(blocks: Blocks) -> list[_Value]:
+    """The values of native memory."""
+    found = _distinct(blocks.stacks, {THREAD: blocks.threads}, blocks.sizes)
+    live = np.where(blocks.is_live, blocks.sizes, 0)
+    return [
+        _Value(NATIVE, found, _sums(live, found.of_rows)),
+        _Value(NATIVE_COUNT, found, _sums(blocks.is_live.astype(np.int64), found.of_rows)),
+        _Value(NATIVE_ALLOCATED, found, found.sums),
+    ]
 
 
 def _distinct(stacks: I64, labels: dict[str, I64], amounts: I64) -> _Samples:

@@ -57,6 +57,8 @@ TYPES: dict[str, Fields] = {
     "profiler.LiveObject": (
         *_STAMPS, ("objectClass", "@java.lang.Class"), ("allocationSize", "long"), ("allocationTime", "long"),
     ),
+    "profiler.Malloc": (*_STAMPS, ("address", "long"), ("size", "long")),
+    "profiler.Free": (*_STAMPS, ("address", "long")),
     "jdk.GarbageCollection": (("startTime", "long"), ("duration", "long"), ("name", "java.lang.String")),
     "jdk.GCHeapSummary": (
         ("startTime", "long"), ("when", "@jdk.types.GCWhen"), ("heapSpace", "jdk.types.VirtualSpace"),

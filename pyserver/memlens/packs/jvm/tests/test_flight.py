@@ -17,6 +17,7 @@ from tests.python.profile_reading import FIXTURES, damage, load, samples_of, val
 from memlens.cli import main
 from memlens.errors import MemlensError
 from memlens.formats.errors import DamagedSnapshotError, NotASnapshotError
+from memlens.model.frames import NATIVE
 from memlens.model.profile import Profile
 from memlens.packs.jvm.flight.code import source_file, type_name
 from memlens.packs.jvm.tests.flight_files import TYPES, Recording, leaking
@@ -309,6 +310,49 @@ def test_recordings_of_async_profiler_and_of_older_machines(tmp_path: Path) -> N
     assert stacks(profile, "allocated_bytes") == {("a.B.c:5",): 104_096}
     assert stacks(profile, "kept_samples") == {("a.B.c:5",): 1}
     assert stacks(profile, "kept_bytes") == {("a.B.c:5",): 64}
+
+
+def test_what_async_profiler_sampled_since_the_last_collection_is_left_out(tmp_path: Path) -> None:
+    recording = Recording()
+    stack, kind = recording.stack(("a/B", "c", 5)), recording.class_("a/B")
+    for at in (1, 2, 3, 4):
+        recording.event(
+            "profiler.LiveObject", startTime=9 * 10**9, allocationTime=at * 10**9, allocationSize=64,
+            stackTrace=stack, objectClass=kind,
+        )  # fmt: skip
+    # it looks once a second: the collection was in the one before
+    after = recording.constant("jdk.types.GCWhen", when="After GC")
+    recording.event("jdk.GCHeapSummary", startTime=4 * 10**9, when=after, heapUsed=5)
+    profile = load(made(tmp_path, recording))
+    assert value(profile, "kept_samples") == 2
+    assert codes(profile) == ["sampled", "uncollected", "no-chains"]
+    assert all("async-profiler" in profile.warnings[number].message for number in (0, 2))
+
+
+def test_native_memory_that_is_not_freed(tmp_path: Path) -> None:
+    recording = Recording()
+    kept = recording.stack(
+        ("libasyncProfiler.so", "malloc_hook", 0), ("libapp.so", "_ZN3app4keepEm", 0), ("app/A", "keep", 3)
+    )
+    other = recording.stack(("libasyncProfiler.so", "malloc_hook", 0), ("app/A", "other", 9))
+    thread = recording.thread("main")
+    for at, name, address, size, stack in (
+        (1, "Malloc", 16, 100, kept), (2, "Malloc", 32, 7, other), (3, "Free", 32, 0, 0), (4, "Free", 99, 0, 0),
+        # an address that is used again: the free of the first wasn't recorded
+        (5, "Malloc", 48, 1, other), (6, "Malloc", 48, 20, kept),
+        # and again after its free, which is earlier in the file than what it frees
+        (9, "Malloc", 64, 3, kept), (8, "Free", 64, 0, 0), (7, "Malloc", 64, 5, other),
+    ):  # fmt: skip
+        more = {"size": size, "stackTrace": stack} if size else {}
+        recording.event(f"profiler.{name}", startTime=at, eventThread=thread, address=address, **more)
+    profile = load(made(tmp_path, recording))
+    keep = ("malloc_hook:0", "app::keep(unsigned long):0", "app.A.keep:3")
+    assert stacks(profile, "native_bytes") == {keep: 123}
+    assert stacks(profile, "native_count") == {keep: 3}
+    assert stacks(profile, "native_total_bytes") == {keep: 123, ("malloc_hook:0", "app.A.other:9"): 13}
+    library = next(each for each in profile.frames.frames if "keep(" in each.function)
+    assert (library.file, library.kind) == ("libapp.so", NATIVE)
+    assert "native memory" in profile.warnings[0].message
 
 
 def test_strings_in_all_forms(tmp_path: Path) -> None:
