@@ -5,6 +5,7 @@ import ctypes
 import errno
 import gc
 import os
+import re
 import signal
 import sys
 import threading
@@ -29,6 +30,7 @@ _M_ARENA_MAX = -8
 _PR_SET_PDEATHSIG = 1
 _NICENESS = 10
 _FREEZE_AFTER_S = 5.0
+_NEARLY = 0.9
 
 _CGROUP = Path("/sys/fs/cgroup/memory.max")
 
@@ -59,7 +61,18 @@ def is_reached(error: BaseException) -> bool:
             return "failed to map segment" in str(error)
         case RuntimeError():
             return "can't start new thread" in str(error)
+        case SystemError():
+            # as Python raises where it has no room for another error
+            return _is_nearly_reached()
     return False
+
+
+def _is_nearly_reached() -> bool:
+    """Whether nearly all is in use of what the system lets this process use."""
+    if sys.platform != "linux":
+        return False
+    found = re.search(r"^VmData:\s+(\d+) kB", Path("/proc/self/status").read_text("ascii"), re.MULTILINE)
+    return found is not None and int(found[1]) << 10 > _NEARLY * allowed_bytes()
 
 
 def allowed_bytes() -> int:

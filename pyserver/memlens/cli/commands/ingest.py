@@ -81,7 +81,7 @@ def run(options: argparse.Namespace) -> int:
                 findings=not options.no_findings,
                 force=options.force,
             )
-    except (MemoryError, ImportError, OSError, RuntimeError) as error:
+    except (MemoryError, ImportError, OSError, RuntimeError, SystemError) as error:
         if not (limited and limits.is_reached(error)):
             raise
         raise OutOfMemoryError(

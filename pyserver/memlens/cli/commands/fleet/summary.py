@@ -55,7 +55,7 @@ def summarised(file: Path, progress: str, archive: Path, *, pictures: bool, limi
         ingest(file, Cache(), report, archive, ahead=pictures)
         with closing(Snapshot.open(archive)) as snapshot:
             summary = snapshot.ask(summary_of)
-    except (MemoryError, ImportError, OSError, RuntimeError) as error:
+    except (MemoryError, ImportError, OSError, RuntimeError, SystemError) as error:
         if not (limited and limits.is_reached(error)):
             raise
         raise OutOfMemoryError(
