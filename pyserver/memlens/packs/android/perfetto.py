@@ -27,7 +27,6 @@ from memlens.model.profile import Profile
 from memlens.packs.android.deobfuscation import Deobfuscation
 from memlens.packs.android.failure import Failure, failure_at
 from memlens.packs.android.kernels import perfetto as kernel
-from memlens.packs.android.native_heap import reader as native_heap
 from memlens.packs.android.objects import KINDS, ROOT_KINDS, SPACES, Assembly
 from memlens.packs.android.packets import DAMAGED, Buffer, Message, messages_of, of_kind
 from memlens.packs.android.types import TYPE_KINDS, Names
@@ -75,7 +74,7 @@ def read(source: Source, _scratch: Path, report: Report) -> Graph | Profile:
         processes, renames = _processes(messages), Deobfuscation(of_kind(messages, kernel.MAPPING))
         sampled = any(each.has == kernel.PROFILE for each in messages)
         if sampled and not dumps:
-            return native_heap.read(KIND, messages, source, processes, renames, cut=cut)
+            return _samples(messages, source, processes, renames, cut=cut)
         dump, number = _chosen(dumps, source.dump, cut=cut)
         natives = _natives(messages, source, processes, renames, cut=cut) if sampled else None
         objects = kernel.Objects()
@@ -196,18 +195,23 @@ def _parts(dump: _Dump, rows: list[Column]) -> Iterator[tuple[Buffer, int, int, 
 
 
 def _natives(
-    messages: list[Message],
-    source: Source,
-    processes: dict[int, str],
-    renames: Deobfuscation,
-    *,
-    cut: bool,
+    messages: list[Message], source: Source, processes: dict[int, str], renames: Deobfuscation, *, cut: bool
 ) -> Profile | None:
     """The samples of native memory beside a heap graph, where there are any."""
     try:
-        return native_heap.read(KIND, messages, source, processes, renames, cut=cut)
+        return _samples(messages, source, processes, renames, cut=cut)
     except NotASnapshotError:
         return None
+
+
+def _samples(
+    messages: list[Message], source: Source, processes: dict[int, str], renames: Deobfuscation, *, cut: bool
+) -> Profile:
+    """The samples of native memory. Raises :class:`NotASnapshotError` if there are none."""
+    # imported here, because it takes long and every file of another kind is looked at by this module
+    from memlens.packs.android.native_heap import reader
+
+    return reader.read(KIND, messages, source, processes, renames, cut=cut)
 
 
 def _processes(messages: list[Message]) -> dict[int, str]:
