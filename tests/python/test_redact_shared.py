@@ -255,6 +255,17 @@ def test_names_symbols_and_order_of_v8_tell_no_values(tmp_path: Path) -> None:
     assert file["snapshot"]["memlens_redirected"] == sum(each.target in common for each in after)
 
 
+def test_which_symbol_stands_for_all_is_drawn(tmp_path: Path) -> None:
+    """The first in the file is that of the object which was looked at first."""
+    path = written(tmp_path / "shop.heapsnapshot", told_apart(shop()))
+    found = {
+        size
+        for _ in range(24)
+        for size in leads_to(edges_of(redacted(path, keeps_shared=False)[0]), "symbol")
+    }
+    assert len(found) == len(STATES)
+
+
 def is_chance(order: list[int]) -> bool:
     """Whether about half of the neighbours ascend, as in a random order."""
     ascending = sum(one < other for one, other in pairwise(order))

@@ -102,7 +102,7 @@ def test_elements_of_a_large_array_of_java_stand_anywhere(tmp_path: Path) -> Non
 def pyheap_with_flags(path: Path, flags: list[tuple[bool, bool]], ages: list[tuple[int, int]]) -> None:
     types = {**pyheap_files.SESSION, 0xB0: "bool"}
     thing, own = pyheap_files.Thing, pyheap_files.TYPES
-    singles = [thing(0xC00 + 32 * each, 0xB0, 28, text=str(bool(each))) for each in range(2)]
+    singles = [thing(0xC00 + 32 * each, 0xB0, 28 + 4 * each, text=str(bool(each))) for each in range(2)]
     singles += [thing(0x8000 + 32 * each, own["int"], 28, text=str(each)) for each in range(40)]
     owners = []
     for number, (two, years) in enumerate(zip(flags, ages, strict=True)):
@@ -145,6 +145,20 @@ def test_what_two_references_of_pyheap_lead_to_does_not_tell_that_they_are_equal
     assert "reference that is there twice" in {
         each.stands for each in verify(path, copy, Keeps(time=True)).found
     }
+
+
+def test_which_of_the_shared_objects_stands_for_all_is_drawn(tmp_path: Path) -> None:
+    """The first in the file is the one that an object has which was looked at first, so it tells that value."""
+    path, copy = tmp_path / "flags.pyheap", tmp_path / "copy.pyheap"
+    pyheap_with_flags(path, [(True, False)], [(3, 4)])
+    sizes = set[int]()
+    for _ in range(24):
+        copy.write_bytes(redacted(path, keeps_shared=False)[0])
+        after = load(copy)
+        held = {after.references.target[each] for row in rows_of(after, "Session")
+                for each in range(*after.references.start[row : row + 2].tolist())}  # fmt: skip
+        sizes |= {int(after.objects.shallow[row]) for row in rows_of(after, "bool") if row in held}
+    assert sizes == {28, 32}
 
 
 # ---- Python ------------------------------------------------------------------------------------------------------

@@ -464,7 +464,7 @@ class _Survey:
         kinds = dict.fromkeys(_REFERENCES, v8_rows.NAMES) | dict.fromkeys(NAMED_BY_INDEX, v8_rows.IS_INDEX)
         # constants are objects: for an edge, the bit means a property
         kinds[_PROPERTY] = v8_rows.IS_ODDBALL
-        kinds |= dict.fromkeys((_INTERNAL, "weak"), v8_rows.NAMES | v8_rows.MOVES)
+        kinds |= dict.fromkeys((_INTERNAL, "shortcut", "weak"), v8_rows.NAMES | v8_rows.MOVES)
         return np.array(
             [kinds.get(each, v8_rows.IS_VALUE) for each in self._meta.edge_types[0]][:256], np.uint16
         )

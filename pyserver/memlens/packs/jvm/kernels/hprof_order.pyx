@@ -233,10 +233,19 @@ cdef class Order(Survey):
         return vector_push(&self.chunks, &chunk)
 
     cdef int number_objects(self) noexcept nogil:
-        """Draw a number for each id."""
+        """Draw a number for each id, and an order of what is shared, of which the first of each kind stands for all."""
+        cdef Shared *rows = <Shared *> self.shared.data
+        cdef Shared swapped
+        cdef size_t each, other
         address_set_end(&self.known)
         if self.keeps_order:
             return 0
+        # which comes first in the file may depend on values
+        for each in range(1, self.shared.count):
+            other = random_below(&self.random, each + 1)
+            swapped = rows[each]
+            rows[each] = rows[other]
+            rows[other] = swapped
         if vector_reserve(&self.new_numbers, self.known.count + 1) < 0:
             return -1
         draw_numbers(&self.random, <uint32_t *> self.new_numbers.data, self.known.count)

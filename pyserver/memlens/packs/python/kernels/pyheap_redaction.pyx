@@ -284,6 +284,8 @@ cdef class PyHeap(Scan):
         address_map_init(&by_group)
         vector_init(&addresses, 8)
         vector_init(&groups, 8)
+        # which comes first in the file may depend on values
+        shuffle_items(&self.random, rows, self.shared.count, sizeof(Shared))
         for each in range(self.shared.count):
             status |= vector_push(&addresses, &rows[each].address)
             status |= vector_push(&groups, &rows[each].group)
@@ -292,7 +294,7 @@ cdef class PyHeap(Scan):
             status |= address_map_build(&by_group, <uint64_t *> groups.data, groups.count, self.seed)
         numbers = <uint32_t *> self.numbers.data
         for each in range(self.shared.count if status == 0 else 0):
-            # the first of its type
+            # any of its type
             one = rows[address_ordinal(&by_group, rows[each].group)].address
             status |= vector_push(&self.canonical, &one)
             status |= vector_push(&self.last_owners, &self.owner)

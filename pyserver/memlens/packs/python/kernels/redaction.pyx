@@ -24,7 +24,7 @@ from memlens.kernels.base.addresses cimport (
 )
 from memlens.kernels.base.counts cimport CountRow, counts_find
 from memlens.kernels.base.random cimport (
-    KEY_BYTES, Random, draw_numbers, random_begin, shuffle32, shuffle64, shuffle_items,
+    KEY_BYTES, Random, draw_numbers, random_begin, random_below, shuffle32, shuffle64, shuffle_items,
 )
 from memlens.kernels.base.vectors cimport (
     Vector, vector_free, vector_init, vector_push, vector_push_u32, vector_reserve,
@@ -200,9 +200,10 @@ cdef class Dump(Survey):
     cdef int choose_shared(self) noexcept nogil:
         """Choose one object of each type that references to all others lead to: one that has no name."""
         cdef Shared *rows = <Shared *> self.shared.data
+        cdef Shared swapped
         cdef AddressMap by_group
         cdef Vector addresses, groups, firsts
-        cdef size_t each
+        cdef size_t each, other
         cdef int64_t number
         cdef uint64_t one
         cdef int status = 0
@@ -210,6 +211,12 @@ cdef class Dump(Survey):
         vector_init(&addresses, 8)
         vector_init(&groups, 8)
         vector_init(&firsts, 8)
+        # which comes first in the file may depend on values
+        for each in range(1, self.shared.count):
+            other = random_below(&self.random, each + 1)
+            swapped = rows[each]
+            rows[each] = rows[other]
+            rows[other] = swapped
         for each in range(self.shared.count):
             one = 0
             status |= vector_push(&addresses, &rows[each].address)

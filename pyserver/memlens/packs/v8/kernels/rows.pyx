@@ -145,7 +145,7 @@ cdef class Rows(Parts):
     cdef const uint32_t[::1] new_names, new_contents    # of texts in the copy
     cdef const uint32_t[::1] edge_counts
     cdef const uint8_t[::1] are_shared
-    cdef uint32_t first_shared[SHARED_KINDS]
+    cdef uint32_t one_shared[SHARED_KINDS]
     cdef Py_ssize_t owner
     cdef uint64_t left_of_owner, next_index
     cdef bint notes_edges, is_writing_first, cuts_shared
@@ -555,21 +555,26 @@ cdef class Rows(Parts):
     def cut_shared(
         self, const uint32_t[::1] edge_counts, uint8_t[::1] are_shared, uint32_t[::1] references,
     ):
-        """Number the elements of each object from 0, and let what leads to one of the shared lead to the first of them.
+        """Number the elements of each object from 0, and let what leads to one of the shared lead to the same of them.
 
         Called before the rows are gone through, so that ``redirected`` is how many references that are; but for those
         to strings, which are counted in ``references`` for each text.
         """
         cdef Py_ssize_t each
+        cdef uint64_t[SHARED_KINDS] counts
         if edge_counts.shape[0] != are_shared.shape[0] or references.shape[0] != self.uses.shape[0]:
             raise ValueError("columns of different lengths")
+        random_begin(&self.random, os.urandom(KEY_BYTES))
         for each in range(SHARED_KINDS):
-            self.first_shared[each] = NO_NODE_YET
+            self.one_shared[each], counts[each] = NO_NODE_YET, 0
         for each in range(are_shared.shape[0]):
-            if are_shared[each] < SHARED_KINDS and self.first_shared[are_shared[each]] == NO_NODE_YET:
-                self.first_shared[are_shared[each]] = <uint32_t> each
-        if self.first_shared[S_SHORT_TEXT] == NO_NODE_YET:
-            self.first_shared[S_SHORT_TEXT] = self.first_shared[S_TEXT_TOO]
+            if 0 < are_shared[each] < SHARED_KINDS:
+                # any of them: which comes first in the file may depend on values
+                counts[are_shared[each]] += 1
+                if random_below(&self.random, counts[are_shared[each]]) == 0:
+                    self.one_shared[are_shared[each]] = <uint32_t> each
+        if self.one_shared[S_SHORT_TEXT] == NO_NODE_YET:
+            self.one_shared[S_SHORT_TEXT] = self.one_shared[S_TEXT_TOO]
         self.references = references
         self.edge_counts, self.are_shared, self.cuts_shared = edge_counts, are_shared, True
 
@@ -783,7 +788,7 @@ cdef class Rows(Parts):
     cdef inline uint64_t shared_of(self, uint64_t node) noexcept nogil:
         """Return the object that an edge leads to in the copy, by its number in the file."""
         cdef uint8_t kind = self.shared_kind(node)
-        return self.first_shared[S_SHORT_TEXT if kind == S_TEXT_TOO else kind] if kind else node
+        return self.one_shared[S_SHORT_TEXT if kind == S_TEXT_TOO else kind] if kind else node
 
     cdef inline void next_owner(self) noexcept nogil:
         """Go on to the object whose edge is next."""
