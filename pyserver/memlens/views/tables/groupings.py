@@ -546,24 +546,30 @@ def _pools(snapshot: Snapshot, of: AllocationSet, rows: U32) -> Grouping:
     return Grouping(codes.astype(np.uint32), len(snapshot.manifest.pools), name)
 
 
-def _labelled(
-    wanted: Callable[[str], bool], nothing: Text
-) -> Callable[[Snapshot, AllocationSet, U32], Grouping]:
+Labels = Literal["thread", "label"]
+_WITHOUT_LABELS: dict[Labels, Text] = {"thread": phrase("No thread in the file"), "label": phrase("No label")}
+
+
+def _labelled(which: Labels) -> Callable[[Snapshot, AllocationSet, U32], Grouping]:
     """Group by the combined texts of some labels: "request: 7, user: me"."""
 
     def make(snapshot: Snapshot, _: AllocationSet, rows: U32) -> Grouping:
-        found = _of_labels(snapshot, wanted, nothing)
+        found = _of_labels(snapshot, which)
         return msgspec.structs.replace(found, codes=found.codes[rows])
 
     return make
 
 
+def _is_wanted(which: Labels, key: str) -> bool:
+    return key.casefold() in _THREAD_KEYS if which == "thread" else key != "bytes"
+
+
 @kept
-def _of_labels(snapshot: Snapshot, wanted: Callable[[str], bool], nothing: Text) -> Grouping:
+def _of_labels(snapshot: Snapshot, which: Labels) -> Grouping:
     """Every sample's group."""
     labels = snapshot.samples.labels
     strings = snapshot.strings.some(np.concatenate([labels[field] for field in ("key", "text", "unit")]))
-    keys = [key for key in np.unique(labels["key"]).tolist() if wanted(strings[key])]
+    keys = [key for key in np.unique(labels["key"]).tolist() if _is_wanted(which, strings[key])]
     labels = labels[np.isin(labels["key"], keys)]
     distinct, kind = np.unique(labels[["key", "text", "number", "unit"]], return_inverse=True)
     texts, terms = [], []
@@ -583,7 +589,7 @@ def _of_labels(snapshot: Snapshot, wanted: Callable[[str], bool], nothing: Text)
 
     def name(code: int) -> GroupName:
         if code == 0:
-            return GroupName(nothing)
+            return GroupName(_WITHOUT_LABELS[which])
         numbers = groups[code]
         return GroupName(
             Text(", ".join(texts[n] for n in numbers)), filter=" ".join(terms[n] for n in numbers)
@@ -598,6 +604,6 @@ _BY_ROW: dict[GroupKind, Callable[[Snapshot, AllocationSet, U32], Grouping]] = {
     "category": _categories,
     "stream": _streams,
     "pool": _pools,
-    "thread": _labelled(lambda key: key.casefold() in _THREAD_KEYS, phrase("No thread in the file")),
-    "label": _labelled(lambda key: key != "bytes", phrase("No label")),
+    "thread": _labelled("thread"),
+    "label": _labelled("label"),
 }
