@@ -49,7 +49,9 @@ def fleet(places: dict[str, Place], folder: Path) -> Path:
             archive = ingest(place.path, Cache(folder / "cache"), lambda *_: None)
             with closing(Snapshot.open(archive)) as snapshot:
                 summary = summary_of(snapshot)
-            database.put(row_of(number, f"{place.names[5 * number]}/{form}", summary), summary)
+            database.put(
+                row_of(number, f"{place.names[5 * number % len(place.names)]}/{form}", summary), summary
+            )
         for number, name in enumerate(next(iter(places.values())).names, len(places)):
             text = name.encode("utf-8", "replace").decode()
             database.put(row_of(number, text, None, text), None)

@@ -550,6 +550,7 @@ INTERNAL = {
     "cli/commands/fleet/summary.py": "a temporary folder",
     "cli/pages.py": "the build",
     "cli/commands/new_pack.py": "a new folder",
+    "cli/commands/redact.py": "its own partial file, removed after a signal",
     "store/files/edition.py": "an archive",
     "packs/v8/dumping/heap_profiler.py": "the private folder of a dump",
     "packs/jvm/dumping.py": "the request to a Java process",

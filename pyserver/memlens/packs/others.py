@@ -185,7 +185,7 @@ def _wrong(value: Any, wanted: Any, place: str) -> str | None:
         if value is None and name != wanted:
             return None
         each = re.fullmatch(r"tuple\[(\w+), \.\.\.\]", name)
-        found_type: Any = getattr(api, each[1] if each else name, Part)
+        found_type: Any = getattr(api, each[1] if each else name.partition("[")[0], Part)
         wanted = tuple[found_type, ...] if each else found_type
     origin, of = get_origin(wanted), get_args(wanted)
     if origin in (Union, UnionType):
