@@ -1,7 +1,7 @@
 """Writes what type checkers know of each kernel, its ``.pyi``, from the declarations in its ``.pyx``.
 
 An argument has the type that Cython gives it, or that of its annotation: ``const uint8_t[::1] data: Buffer`` takes more
-than NumPy's arrays. What is returned is annotated; without that, it is None.
+than NumPy's arrays. A method without an annotation of what it returns returns None.
 """
 
 import builtins

@@ -26,7 +26,8 @@ LEAST_NUMBER = 1_000
 class Item(NamedTuple):
     """A name or a content. ``where`` is its byte in the unpacked file, or what the format counts."""
 
-    kind: Literal["name", "text", "number", "array", "unknown"]
+    kind: Literal["name", "drawn", "text", "number", "array", "unknown"]
+    """"drawn": a name that is drawn for each copy, which may be a text of the original by chance."""
     place: str
     """For a name its :data:`Reason`; for content its place, in words."""
     value: str | bytes

@@ -58,9 +58,7 @@ def verify(original: Path, copy: Path, keeps: Keeps) -> Verified:
     is_whole = True
     for each in after.names():
         names += 1
-        # numbers by which an engine calls its elements are drawn for the copy
-        is_drawn = each.place == "engine" and each.value.isdigit()
-        if len(each.value) >= _LEAST_NAME and not is_drawn:
+        if each.kind == "name" and len(each.value) >= _LEAST_NAME:
             suspects.setdefault(_key(each), _Suspect(each, is_name=True))
     for each in before.names():
         suspects.pop(_key(each), None)
@@ -102,7 +100,7 @@ def _searched(original: Reader, suspects: dict[tuple[str, str | bytes], _Suspect
 
 def _key(item: Item) -> tuple[str, str | bytes]:
     """The comparison key: a name equals a text content."""
-    kind = "text" if item.kind == "name" else item.kind
+    kind = "text" if item.kind in ("name", "drawn") else item.kind
     return kind, item.value
 
 

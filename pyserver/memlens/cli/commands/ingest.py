@@ -12,15 +12,13 @@ from pathlib import Path
 from memlens import limits
 from memlens.cli.cache import cache_of, tools_of
 from memlens.cli.failures import naming
+from memlens.cli.memory import within_memory
 from memlens.cli.options import add_file, add_force, add_long_work, add_symbols, positive
 from memlens.cli.output import message_line, say
 from memlens.cli.progress import reporter
-from memlens.errors import OutOfMemoryError
 from memlens.ingest import ingest
 from memlens.packs import registry
 from memlens.store.files.cache import Cache
-from memlens.texts import phrase
-from memlens.units import format_bytes
 
 EXAMPLES = ("memlens ingest samples/train.pickle --out archive",)
 
@@ -60,7 +58,6 @@ def run(options: argparse.Namespace) -> int:
     if options.background:
         limits.lower_priority()
     report = reporter(options.progress)
-    limited = limits.limit(options.memory_limit)
     tools = tools_of(options)
     for each in registry.programs():
         if path := getattr(options, each.option[2:].replace("-", "_")):
@@ -69,28 +66,20 @@ def run(options: argparse.Namespace) -> int:
         tools = tools._replace(source_folders=options.source_folder)
     tools = tools._replace(only_folders=options.only_folders)
     dump = options.dump - 1 if options.dump else None
-    try:
-        with nullcontext() if options.progress == "json" else naming(options.file):
-            archive = ingest(
-                options.file,
-                cache_of(options) if options.out is None else Cache(),
-                report,
-                options.out,
-                tools,
-                dump,
-                findings=not options.no_findings,
-                force=options.force,
-            )
-    except (MemoryError, ImportError, OSError, RuntimeError, SystemError) as error:
-        if not (limited and limits.is_reached(error)):
-            raise
-        raise OutOfMemoryError(
-            phrase(
-                "Reading {file} needs more than the allowed {limit}",
-                file=options.file,
-                limit=format_bytes(options.memory_limit),
-            )
-        ) from error
+    with (
+        within_memory(options.file, options.memory_limit),
+        nullcontext() if options.progress == "json" else naming(options.file),
+    ):
+        archive = ingest(
+            options.file,
+            cache_of(options) if options.out is None else Cache(),
+            report,
+            options.out,
+            tools,
+            dump,
+            findings=not options.no_findings,
+            force=options.force,
+        )
     report("done", 1.0)
     if options.progress == "json":
         message_line({"type": "done", "archive": str(archive)})

@@ -119,7 +119,7 @@ class V8Reader:
             ):
                 continue
             if (reason := ONLY.get(uses & EVERY_REASON)) is not None:
-                yield Item("name", reason, text, at)
+                yield _name(reason, text, at)
                 continue
             yield from self._named(text, uses, at)
 
@@ -128,7 +128,7 @@ class V8Reader:
         for place, reason in enumerate(REASONS):
             if uses & 1 << FIRST_REASON + place:
                 is_path = reason in WITH_PATHS and PATH.search(text)
-                yield Item("name", "files" if is_path else reason, text, at)
+                yield _name("files" if is_path else reason, text, at)
 
     def listed(self) -> Iterator[tuple[Reason, Iterable[str]]]:
         """The same for a copy, but faster."""
@@ -366,3 +366,8 @@ def _content_within(text: str) -> str:
         return "attributes of an element"
     found = _DATA.search(text)
     return "address that is all of a script" if found and not REMOVED.fullmatch(found[1]) else ""
+
+
+def _name(reason: Reason, text: str, at: int) -> Item:
+    """A name; the numbers by which the engine calls elements of its arrays are drawn for a copy."""
+    return Item("drawn" if reason == "engine" and text.isdigit() else "name", reason, text, at)

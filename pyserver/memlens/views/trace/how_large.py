@@ -23,14 +23,12 @@ from msgspec import Struct
 from memlens.arrays import F64, I64, U32, Mask
 from memlens.errors import BadRequestError
 from memlens.model.frames import NATIVE
-from memlens.packs import registry
-from memlens.store.models import timeline_of
 from memlens.store.snapshot import Snapshot
 from memlens.store.trace.device import Device
 from memlens.texts import Text, phrase
 from memlens.units import format_bytes
-from memlens.views.selection.columns import NEVER, device_of
-from memlens.views.trace.what_if import Calibration, Replayed, by_line
+from memlens.views.selection.columns import NEVER, live_rows
+from memlens.views.trace.what_if import Calibration, Replayed, by_line, replayed, whole_device
 
 Growth = Literal["constant", "linear", "quadratic", "otherwise"]
 GROWTHS: tuple[Growth, ...] = ("constant", "linear", "quadratic", "otherwise")
@@ -112,7 +110,7 @@ class AtLeast(Struct, frozen=True, kw_only=True):
 
 def asked_in(snapshot: Snapshot, number: int | None) -> Asked:
     """What a device's trace asked for; ``number`` None means the device to show first."""
-    device = _device(snapshot, number)
+    device = whole_device(snapshot, number)
     rows = _rows(device)
     return Asked(_known_by(snapshot), device.stack[rows], device.size[rows], device.info.peak_bytes)
 
@@ -136,8 +134,7 @@ def how_large(
         )
     if any(not 0 < size <= large * _MOST_TIMES for size in others):
         raise BadRequestError(phrase("A size is at most {most} times that of the trace", most=_MOST_TIMES))
-    device = _device(snapshot, number)
-    trace, calibration = _replayed(snapshot, device)
+    device, trace, calibration = _calibrated(snapshot, number)
     growth, before = _growths(snapshot, device, smaller, large / small)
     amounts = np.bincount(growth, device.size[_rows(device)], len(GROWTHS))
     shares = dict(zip(GROWTHS, (amounts / max(amounts.sum(), 1)).tolist(), strict=True))
@@ -169,8 +166,7 @@ def at_least(snapshot: Snapshot, number: int | None, size: int, capacity_bytes: 
 
     Raises :class:`BadRequestError`.
     """
-    device = _device(snapshot, number)
-    trace, calibration = _replayed(snapshot, device)
+    device, trace, calibration = _calibrated(snapshot, number)
     limit = trace.limit_bytes() if capacity_bytes is None else capacity_bytes
     if limit is None:
         raise BadRequestError(
@@ -192,27 +188,25 @@ def at_least(snapshot: Snapshot, number: int | None, size: int, capacity_bytes: 
         number for number, name in enumerate(snapshot.timeline.categories) if name.startswith(_CONSTANT)
     ]
     is_constant = is_early | np.isin(device.category, constant)
-    live = (device.start <= device.info.peak_moment) & (device.end > device.info.peak_moment)
+    live = live_rows(device, device.info.peak_moment)
     growth = np.where(is_constant[_rows(device)], GROWTHS.index("constant"), GROWTHS.index("linear"))
     return AtLeast(
         calibration=calibration,
         peak_bytes=device.info.peak_bytes,
-        constant_bytes=int(device.size[live & is_constant].sum()),
+        constant_bytes=int(device.size[live][is_constant[live]].sum()),
         capacity_bytes=limit,
         size=size,
         largest=_Runs(trace, device, growth, size).largest(size, limit),
     )
 
 
-def _replayed(snapshot: Snapshot, device: Device) -> tuple[Replayed, Calibration]:
-    part = registry.replay_of(snapshot.info.kind)
-    if part is None:
-        raise BadRequestError(phrase("Files of this kind don't say what their allocator was asked for"))
-    trace = part(snapshot, device)
+def _calibrated(snapshot: Snapshot, number: int | None) -> tuple[Device, Replayed, Calibration]:
+    """A device and its trace, which can be replayed. Raises :class:`BadRequestError`."""
+    device, trace = replayed(snapshot, number)
     calibration = trace.calibrate()
     if calibration.reason is not None:
         raise BadRequestError(phrase("This trace can't be replayed: {reason}", reason=calibration.reason))
-    return trace, calibration
+    return device, trace, calibration
 
 
 class _Runs:
@@ -269,11 +263,6 @@ class _Runs:
             else:
                 high = middle
         return low
-
-
-def _device(snapshot: Snapshot, number: int | None) -> Device:
-    info = timeline_of(snapshot.info, "events")
-    return device_of(snapshot, info.default_device if number is None else number).whole
 
 
 def _rows(device: Device) -> U32:

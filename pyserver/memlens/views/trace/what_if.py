@@ -261,14 +261,9 @@ def what_if(
     where ``helpful``, rows for some settings that may help, too. Curves have so many ``columns``. Raises
     :class:`BadRequestError`.
     """
-    info = timeline_of(snapshot.info, "events")
-    device = device_of(snapshot, info.default_device if number is None else number).whole
-    part = registry.replay_of(snapshot.info.kind)
-    if part is None:
-        raise BadRequestError(phrase("Files of this kind don't say what their allocator was asked for"))
+    device, trace = replayed(snapshot, number)
     if len(settings) > MOST_SETTINGS:
         raise BadRequestError(phrase("At most {most} settings can be tried at once", most=MOST_SETTINGS))
-    trace = part(snapshot, device)
     for each in settings:
         trace.check(each)
     rows = ChangedRows(
@@ -341,6 +336,21 @@ def what_if(
         fragmentation=fragmentation,
         rows=runs,
     )
+
+
+def whole_device(snapshot: Snapshot, number: int | None) -> Device:
+    """A device of a trace; ``number`` None means the one to show first."""
+    info = timeline_of(snapshot.info, "events")
+    return device_of(snapshot, info.default_device if number is None else number).whole
+
+
+def replayed(snapshot: Snapshot, number: int | None) -> tuple[Device, Replayed]:
+    """A device and its trace. Raises :class:`BadRequestError` for files whose requests aren't known."""
+    device = whole_device(snapshot, number)
+    part = registry.replay_of(snapshot.info.kind)
+    if part is None:
+        raise BadRequestError(phrase("Files of this kind don't say what their allocator was asked for"))
+    return device, part(snapshot, device)
 
 
 def _outcome(row: Run) -> tuple[bool, int]:

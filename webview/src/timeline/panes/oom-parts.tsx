@@ -15,6 +15,7 @@ import { count, plural, said, t } from '../../base/l10n';
 import { shortName } from '../../base/symbols';
 import { shorten } from '../../base/text';
 import { number, SizeCell, TableHead, type Column } from '../../widgets/table-parts';
+import type { TimelineContext } from '../context';
 
 /** What the links of a table do. */
 export interface LinkActions {
@@ -22,6 +23,13 @@ export interface LinkActions {
   select(allocation: number): void;
   light(stacks: readonly number[]): void;
 }
+
+/** These of a trace's view; an allocation is selected where it was picked, if that is known. */
+export const linksOf = (context: TimelineContext, moment: () => number | null): LinkActions => ({
+  open: (frame, beside) => context.openFrame(frame, beside),
+  select: (allocation) => context.select(allocation, moment()),
+  light: (stacks) => context.lightStacks(new Set(stacks)),
+});
 
 export interface OomActions extends LinkActions {
   goTo(): void;

@@ -13,7 +13,7 @@ import { devicesOf } from '../../shell/model';
 import type { Pane, PaneRoom } from '../../shell/pane';
 import { markName, markX } from '../flags';
 import { OomArticle } from './oom-article';
-import type { OomActions } from './oom-parts';
+import { linksOf, type OomActions } from './oom-parts';
 
 /** Going to the event from afar shows this share of the run around it. */
 const VIEW = 0.1;
@@ -64,10 +64,7 @@ class Oom {
         context.cursors.place(mark.moment);
         context.say(t('At {0}', markName(mark, devicesOf(context.info))));
       },
-      open: (frame, beside) => context.openFrame(frame, beside),
-      select: (allocation) =>
-        context.select(allocation, mark.device === context.device.device ? mark.moment : null),
-      light: (stacks) => context.lightStacks(new Set(stacks)),
+      ...linksOf(context, () => (mark.device === context.device.device ? mark.moment : null)),
     };
   }
 }

@@ -15,7 +15,7 @@ import { Dropdown } from '../../widgets/choice';
 import { IconButton } from '../../widgets/icon-button';
 import { number, SizeCell, TableHead } from '../../widgets/table-parts';
 import { changeKinds, type Change } from '../what-if';
-import { PinningTable, type LinkActions } from './oom-parts';
+import { linksOf, PinningTable } from './oom-parts';
 
 class Replays {
   readonly answer = signal<WhatIfAnswer | null>(null);
@@ -46,16 +46,6 @@ class Replays {
         this.note.value = messageOf(error);
       },
     );
-  }
-
-  /** What the links of tables do. */
-  get links(): LinkActions {
-    const { context } = this;
-    return {
-      open: (frame, beside) => context.openFrame(frame, beside),
-      select: (allocation) => context.select(allocation, null),
-      light: (stacks) => context.lightStacks(new Set(stacks)),
-    };
   }
 
   /** The filter of all but what is left out; null where none finds that. */
@@ -96,7 +86,7 @@ function WhatIfView({ replays, room }: { readonly replays: Replays; readonly roo
         <PinningTable
           pinning={answer.found.fragmentation.pinning}
           reserved={answer.found.fragmentation.reserved_bytes}
-          actions={replays.links}
+          actions={linksOf(context, () => null)}
         />
       )}
       {answer && <Notes answer={answer} />}

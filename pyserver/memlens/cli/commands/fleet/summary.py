@@ -8,17 +8,16 @@ from pathlib import Path
 
 from memlens import limits
 from memlens.cli.failures import naming
+from memlens.cli.memory import within_memory
 from memlens.cli.options import snapshot
 from memlens.cli.output import message_line
 from memlens.cli.progress import reporter
-from memlens.errors import OutOfMemoryError
 from memlens.fleet.summary import summary_of
 from memlens.fleet.tables import Summary
 from memlens.ingest import ingest
 from memlens.store.files.cache import Cache
 from memlens.store.snapshot import Snapshot
 from memlens.texts import phrase
-from memlens.units import format_bytes
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
@@ -49,25 +48,12 @@ def summarised(file: Path, progress: str, archive: Path, *, pictures: bool, limi
 
     Raises :class:`memlens.errors.MemlensError`, MemoryError and OSError.
     """
-    limited = limits.limit(limit_bytes)
     report = reporter(progress)
-    try:
+    advice = phrase("Give each worker more memory, with --memory-limit or where the workers are started.")
+    with within_memory(file, limit_bytes, advice):
         ingest(file, Cache(), report, archive, ahead=pictures)
         with closing(Snapshot.open(archive)) as snapshot:
             summary = snapshot.ask(summary_of)
-    except (MemoryError, ImportError, OSError, RuntimeError, SystemError) as error:
-        if not (limited and limits.is_reached(error)):
-            raise
-        raise OutOfMemoryError(
-            phrase(
-                "Reading {file} needs more than the allowed {limit}",
-                file=file,
-                limit=format_bytes(limit_bytes),
-            ),
-            advice=phrase(
-                "Give each worker more memory, with --memory-limit or where the workers are started."
-            ),
-        ) from error
     report("done", 1.0)
     return summary
 
