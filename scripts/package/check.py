@@ -23,7 +23,9 @@ OLDEST_GLIBC = {"kernels": (2, 17), "libraries": (2, 28)}
 """VS Code itself needs glibc 2.28 or musl 1.2.3; NumPy needs musl 1.2.4 for packed relocations."""
 OLDEST_MACOS = (11, 0)
 ABI_TAGGED = ("apsw", "msgspec", "numpy", "zstandard")
-UNWANTED = re.compile(r"/tests?/|\.(pyx|pxd|pyi|c|h|map|ts)$|/\.(?!dylibs/)|node_modules|__pycache__")
+UNWANTED = re.compile(
+    r"(?<!/cli/pack_template)/tests?/|\.(pyx|pxd|pyi|c|h|map|ts)$|/\.(?!dylibs/)|node_modules|__pycache__"
+)
 NEEDED = (
     "extension/package.json",
     "extension/package.nls.json",

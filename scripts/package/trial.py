@@ -25,9 +25,9 @@ OPTIONAL = ("cryptography", "dask", "distributed", "fsspec", "paramiko", "pyarro
 SERVERS = ("lsp", "mcp")
 """Commands that serve until their input ends."""
 LIMIT_S = 300
-FIXTURES = ROOT / "tests" / "fixtures" / "heap"
+FIXTURES = ROOT / "tests" / "fixtures"
 PACKS = ROOT / "pyserver" / "memlens" / "packs"
-_SNAPSHOT = re.compile(r"[\w.-]+\.(gcdump|heap\w*|hprof|pickle|pyheap|json)(\.gz|\.zst)?", re.ASCII)
+_SNAPSHOT = re.compile(r"[\w.-]+\.(gcdump|heap\w*|hprof|jfr|pickle|pyheap|json)(\.gz|\.zst)?", re.ASCII)
 
 _IMPORT_ALL = """
 import importlib, json, pkgutil, sys
@@ -137,7 +137,11 @@ def _commands(root: Path) -> Iterator[str]:
         folder = Path(temporary).resolve()
         shutil.copytree(ROOT / "samples", folder / "samples")
         shutil.copytree(ROOT / "tests" / "fixtures", folder / "tests" / "fixtures")
-        for dump in (*FIXTURES.glob("*.*"), *PACKS.glob("*/tests/sessions.*")):
+        for dump in (
+            *FIXTURES.glob("heap/*.*"),
+            *FIXTURES.glob("profiles/sessions.*"),
+            *PACKS.glob("*/tests/sessions.*"),
+        ):
             shutil.copyfile(dump, folder / dump.name)
         summaries = _fleet_of(folder)
         commands = [["fleet", str(summaries.with_suffix("")), "--workers", "2"], *documented()]
@@ -180,7 +184,7 @@ def _here(word: str, summaries: Path) -> str:
 
 
 def _is_possible(arguments: list[str], folder: Path) -> bool:
-    """Whether a command names only files that are there; commands about processes and pages name one to be written."""
+    """Whether a command names only files that are there; those about processes and pages name one to be written."""
     files = [word for word in arguments if _SNAPSHOT.fullmatch(word)]
     return all((folder / file).is_file() for file in files)
 

@@ -40,6 +40,7 @@ def test_it_names_versions_cache_kernels_and_packages_and_no_person(
 
     said = memlens("diagnostics", "--cache-dir", cache, "--cache-limit", str(2**30)).stdout
     lines = dict(line.split(": ", 1) for line in said.splitlines() if ": " in line)
+    assert re.fullmatch(r"\S+, in a checkout, in .*pyserver", lines["memlens"])
     assert f"CPython {sys.version.split()[0]}" in said
     assert int(lines["kernels"].split()[0]) >= len(KERNELS) > 50
     assert re.match(r"numpy \d[\w.]*, apsw \d", lines["libraries"])

@@ -115,7 +115,7 @@ def _memlens() -> Iterator[str]:
         own = version("memlens")
     except PackageNotFoundError:
         own = "of an unknown version"
-    folder = Path(__file__).resolve().parents[2]
+    folder = Path(__file__).resolve().parents[3]
     if (folder / "libraries").is_dir():
         how = "in an extension's package"
     else:
