@@ -98,7 +98,7 @@ test('a reload restores the comparison, and closing it releases the other snapsh
   await view.locator('.dock .compare-banner').waitFor();
   assert.equal(
     await view.locator('.dock .compare-banner .button').innerText(),
-    'Compare with an Earlier One…',
+    'Compare with Another Snapshot…',
   );
 });
 

@@ -130,13 +130,13 @@ test('a button in the title shows what the lines allocated, only where there is 
 });
 
 test('the figures can be totals, and can be hidden', async () => {
-  await vscode.runCommand('Memlens: Switch Lines between Live at Peak and Total');
+  await vscode.runCommand('Memlens: Toggle Line Figures: Peak/Total');
   const { total_bytes: total } = expected.get(22);
   await besideIs((lines) => lines[22]?.text === `${short(total)} in total`, 'totals after lines');
   await vscode.configure({ 'memlens.lines.totals': false });
   await besideIs((lines) => lines[22]?.bar && !lines[22].text, 'bars alone');
   await vscode.configure({ 'memlens.lines.totals': true });
-  await vscode.runCommand('Memlens: Switch Lines between Live at Peak and Total');
+  await vscode.runCommand('Memlens: Toggle Line Figures: Peak/Total');
   await besideIs((lines) => lines[22]?.text?.includes('live at peak'), 'figures at the peak');
 });
 

@@ -95,7 +95,7 @@ test('it is compared with an open profile', async () => {
   await opened(OTHER);
   await opened(FILE);
   await vscode.runCommand('Memlens: Show Comparison');
-  await view.locator('.compare-banner .button', { hasText: 'Earlier One' }).click();
+  await view.locator('.compare-banner .button', { hasText: 'Another Snapshot' }).click();
   const offered = vscode.page.locator('.quick-input-list .monaco-list-row', { hasText: OTHER });
   await vscode.pick(offered.filter({ hasText: 'Open now' }));
   await rows().first().waitFor();

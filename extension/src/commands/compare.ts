@@ -10,7 +10,7 @@ function filters(): Record<string, string[]> {
   return { [vscode.l10n.t('Snapshots')]: [...SNAPSHOT_ENDINGS], [vscode.l10n.t('All Files')]: ['*'] };
 }
 
-/** "Compare with an Earlier One…" for the active view, and "Compare Memory Snapshots" for two files. */
+/** "Compare with Another Snapshot…" for the active view, and "Compare Memory Snapshots" for two files. */
 export function registerCompareCommands(editors: SnapshotEditorProvider): vscode.Disposable {
   return vscode.Disposable.from(
     vscode.commands.registerCommand('memlens.compare', async () => {

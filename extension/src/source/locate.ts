@@ -43,7 +43,10 @@ async function mappingTo(folder: string, file: string): Promise<Mapping | null> 
     places.map(({ prefix, below }) => ({ label: prefix, description: below.join('/'), prefix })),
     {
       title: vscode.l10n.t('Which folder of the snapshot is {0}?', path.basename(folder)),
-      placeHolder: vscode.l10n.t('{0} was not found below it. Choose the folder that it stands for.', file),
+      placeHolder: vscode.l10n.t(
+        '{0} was not found below it. Choose the folder of the snapshot that matches it.',
+        file,
+      ),
     },
   );
   return choice === undefined ? null : { prefix: choice.prefix, folder };

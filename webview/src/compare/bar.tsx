@@ -56,7 +56,7 @@ export function bannerOf(context: ComparedView): BannerText | null {
   if (other === null)
     return {
       text: MODELS[context.info.model].compared,
-      buttons: [{ text: t('Compare with an Earlier One…'), press: post('chooseOther') }],
+      buttons: [{ text: t('Compare with Another Snapshot…'), press: post('chooseOther') }],
     };
   const name = shorten(other.name, 60);
   if (other.is === 'opening')

@@ -174,7 +174,7 @@ export class ComparePane implements Pane {
     if (choices.length === 1) return null;
     return (
       <Dropdown<string>
-        label={t('Which objects all views are about, by when they were allocated')}
+        label={t('Filter by allocation time')}
         options={choices.map(({ terms, text }) => ({ value: terms, text }))}
         value={allocatedIn(context.filter, choices)?.terms ?? null}
         change={(terms) => {

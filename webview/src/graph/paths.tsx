@@ -208,8 +208,8 @@ function Cut({
   );
   const title =
     context.state.without.length > 0
-      ? t('What would be freed without this reference, on top of what is freed without those left out')
-      : t('What would be freed without this reference');
+      ? t('Additional bytes freed by also cutting this reference')
+      : t('Bytes freed by cutting this reference');
   const freed = asked.found;
   if (freed !== null)
     return (

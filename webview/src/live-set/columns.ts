@@ -30,7 +30,7 @@ export function memberColumns(info: SnapshotInfo): readonly Column<MemberOrder>[
     { name: t('Share'), title: t('Share of the set’s bytes'), width: 'minmax(96px, 180px)', order: null },
     {
       ...{ name: t('Lifetime'), width: '92px', order: 'life' },
-      title: t('How long it was held, as far as the file says'),
+      title: t('Lifetime, if recorded'),
     },
     { name: t('Address'), title: t('Sort by address'), width: '130px', order: 'address' },
     { name: t('State'), title: t('How it ended'), width: '190px', order: null, text: true },

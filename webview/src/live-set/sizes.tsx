@@ -84,7 +84,7 @@ function Histogram({ by: { value: by }, answer, narrow, room }: HistogramProps):
     <section {...room} class="sizes pane">
       <div class="sizes-body">
         <table>
-          <TableHead columns={[t('Size of one'), t('Share'), number(t('Amount')), number(t('Count'))]} />
+          <TableHead columns={[t('Allocation size'), t('Share'), number(t('Amount')), number(t('Count'))]} />
           <tbody>
             {bins.map((bin) => (
               <tr key={bin.below_bytes}>

@@ -19,7 +19,7 @@ export function gapParts(gap: Gap): GapPart[] {
       name: t('Rounding'),
       bytes: gap.rounding_bytes,
       why: t(
-        'what blocks in use are larger than what was asked for; the file has the blocks of what is live at its end, others are inferred from the allocator’s rules and are at least that large',
+        'block size minus requested size; the file has the blocks of what is live at its end, others are inferred from the allocator’s rules and are at least that large',
       ),
     },
     {

@@ -437,7 +437,7 @@ export class SnapshotView {
     if (session.filter !== '') {
       const { peak_bytes: whole } = session.deviceOf(device.device);
       figures.unshift(t('Of what matches the filter:'));
-      figures.push(t('without it: peak {0}', bytes(whole)));
+      figures.push(t('unfiltered peak {0}', bytes(whole)));
     }
     frame.status.value = visible(figures.join('  ·  '));
     session.plot.setLabel(

@@ -205,7 +205,7 @@ export function PinningTable({
       title={t('Lines that fragment memory: their blocks hold split segments')}
       columns={[
         t('Line of code'),
-        ...[t('Free beside its blocks'), t('of that held by it alone')].map(number),
+        ...[t('Free beside its blocks'), t('Pinned only by this line')].map(number),
         ...[t('Its blocks'), t('Segments')].map(number),
       ]}
       rows={pinning}
