@@ -193,6 +193,22 @@ export interface Area {
   peak_bytes: number;
 }
 
+/** A size that fits by one trace alone, if nothing grows faster than in proportion to it. */
+export interface AtLeast {
+  calibration: Calibration;
+  peak_bytes: number;
+  constant_bytes: number;
+  capacity_bytes: number;
+  size: number;
+  largest: number | null;
+}
+
+/** The largest size that fits by one trace, in sentences. */
+export interface AtLeastAnswer {
+  found: AtLeast;
+  said: Text[];
+}
+
 /**
  * The extent of a device on one axis, including the states before the first and after the last event.
  *
@@ -623,8 +639,10 @@ export interface ComponentAnswer {
   findings: SnapshotFinding[];
 }
 
-/** The most live bytes in columns of equally many events of the trace, as recorded and with the changes. */
+/** The most live bytes in even columns of an axis, as recorded and with the changes. */
 export interface Curves {
+  x0: number;
+  x1: number;
   recorded: number[];
   changed: number[];
 }
@@ -2011,6 +2029,14 @@ export interface HoverParams {
 /** Markdown; empty for nothing. */
 export interface HoverResult {
   markdown: string;
+}
+
+/** The largest size that certainly fits, by a device's trace of a `size`. */
+export interface HowLargeParams {
+  snapshot: string;
+  device: number;
+  size: number;
+  capacity_bytes: number | null;
 }
 
 /**
@@ -3701,6 +3727,7 @@ export interface WhatIfAnswer {
 export interface WhatIfParams {
   snapshot: string;
   device: number;
+  axis: 'event' | 'time';
   changes: Changes;
 }
 
@@ -3790,6 +3817,7 @@ export interface Requests {
   'memlens/heapTypes': { params: HeapTypesParams; result: HeapTypesAnswer };
   'memlens/heapVariables': { params: HeapVariablesParams; result: VariablesAnswer };
   'memlens/hit': { params: HitParams; result: HitAnswer };
+  'memlens/howLarge': { params: HowLargeParams; result: AtLeastAnswer };
   'memlens/knownDocuments': { params: KnownDocumentsParams; result: KnownDocumentsResult };
   'memlens/librariesChanged': { params: LibrariesChangedParams; result: Done };
   'memlens/libraryClass': { params: TypeParams; result: LibraryClassResult };
@@ -3909,6 +3937,7 @@ export const VIEW_METHODS = [
   'memlens/heapTypes',
   'memlens/heapVariables',
   'memlens/hit',
+  'memlens/howLarge',
   'memlens/line',
   'memlens/live',
   'memlens/locate',

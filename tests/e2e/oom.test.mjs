@@ -129,6 +129,10 @@ test('a line is left out, and it would have fitted', async () => {
   await conclusion
     .filter({ hasText: 'halved it would have fitted, with 100 MiB reserved at the peak' })
     .waitFor();
+  await view.locator('.what-if-sizes summary').click();
+  await view.locator('.what-if-sizes input[name=size]').fill('8');
+  await view.locator('.what-if-sizes button').click();
+  await view.locator('.what-if-sizes p').filter({ hasText: 'Not even size 8 certainly fits into' }).waitFor();
   await view.settled();
   await view.assertAccessible(['What if']);
   for (const theme of ['light', 'hc', 'dark']) {

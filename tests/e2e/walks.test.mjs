@@ -120,7 +120,7 @@ walk('which step grew, and where?', 'train.pickle', async (view, click) => {
 
 walk('what would have helped?', OOM, async (view) => {
   const said = await headline(view);
-  assert.match(said, /Out of memory at model\.py:24.* Try PYTORCH_ALLOC_CONF=expandable_segments:True/s);
+  assert.match(said, /Out of memory at model\.py:24.* Try PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True/s);
   const [[asked, free]] = await sql(
     OOM,
     `SELECT size_bytes, notes.value FROM events JOIN notes USING (event)

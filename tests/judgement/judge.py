@@ -28,11 +28,18 @@ if MEMRAY.exists():
 
 PYTHON = os.environ.get("MEMLENS_MEMRAY_PYTHON", "")
 
+sys.path.insert(0, str(ROOT))
+
+from tests.python.test_allocator import open_data  # noqa: E402
+
 from memlens.errors import MemlensError  # noqa: E402
 from memlens.ingest import ingest  # noqa: E402
 from memlens.model.frames import USER  # noqa: E402
+from memlens.packs.pytorch.ooms import marks, oom  # noqa: E402
+from memlens.packs.pytorch.tests.reference_allocator import DeviceFullError, ReferenceAllocator  # noqa: E402
 from memlens.store.files.cache import Cache  # noqa: E402
 from memlens.store.snapshot import Snapshot  # noqa: E402
+from memlens.units import MIB  # noqa: E402
 from memlens.views.findings.headline import headline  # noqa: E402
 from memlens.views.findings.table import findings  # noqa: E402
 
@@ -219,6 +226,63 @@ def _wrong_owners(case: dict[str, Any], snapshot: Snapshot) -> list[str]:
     return wrong
 
 
+class LinedAllocator(ReferenceAllocator):
+    """PyTorch's allocator, which is asked by lines of a program; allocations have names."""
+
+    line = 0
+
+    def record(self, action: str, addr: int, size: int, stream: int, pool: tuple[int, int]) -> None:
+        """Record an event with its line."""
+        super().record(action, addr, size, stream, pool)
+        frame = {"filename": "/job/model.py", "line": self.line, "name": f"layer{self.line}"}
+        self.events[-1]["frames"] = [frame]
+
+    def take(self, name: str, size_mib: float, line: int, stream: int = 0, pool: int = 0) -> None:
+        """Ask for memory. Raises DeviceFullError."""
+        self.line = line
+        self.malloc(ord(name), round(size_mib * MIB), stream, (0, pool))
+
+    def drop(self, name: str) -> None:
+        """Free it."""
+        self.request_free(ord(name))
+        self.complete_free(ord(name))
+
+
+def wrong_advice(chosen: str = "") -> Iterator[tuple[str, list[str]]]:
+    """Of each program of ``advice.toml``, what is wrong about what it is told after it ran out of memory."""
+    for case in tomllib.loads((Path(__file__).parent / "advice.toml").read_text("utf-8"))["programs"]:
+        if chosen in case["name"]:
+            with tempfile.TemporaryDirectory() as folder:
+                yield case["name"], _wrong_advice(case, Path(folder))
+
+
+def _wrong_advice(case: dict[str, Any], folder: Path) -> list[str]:
+    allocator = LinedAllocator(case.get("expandable", False), capacity=case["capacity"] * MIB)
+    try:
+        for name, *asked in case["steps"]:
+            if asked:
+                allocator.take(name, *asked)
+            else:
+                allocator.drop(name)
+    except DeviceFullError:
+        pass
+    else:
+        return ["the last request got its memory"]
+    if "device_free" in case:
+        allocator.events[-1]["device_free"] = case["device_free"] * MIB
+    with closing(open_data(folder, allocator.snapshot())) as snapshot:
+        (mark,) = (mark for mark in marks(snapshot).marks if mark.kind == "oom")
+        found = oom(snapshot, mark.device, mark.event).findings
+        first = headline(snapshot, None).text
+    codes = {each.code for each in found if each.advice}
+    texts = [each.text.text for each in found]
+    wrong = [f"{code} isn't said" for code in case["says"] if code not in codes]
+    wrong += [f"{code} is said" for code in case["never"] if code in codes]
+    if not any(re.search(case.get("text", ""), text) for text in texts):
+        wrong.append(f"{case['text']!r} isn't said")
+    return [*wrong, *([f"{first} doesn't say {case['tries']!r}"] if case["tries"] not in first else [])]
+
+
 def main(chosen: str = "") -> int:
     """Prints what is wrong and the rates."""
     found = []
@@ -247,6 +311,12 @@ def main(chosen: str = "") -> int:
     for file, texts in owners:
         print("".join(f"WRONG  {file}: {text}\n" for text in texts), end="")
     print(f"Whose code it is, right: {sum(not texts for _, texts in owners)} of {len(owners)} files")
+    advised = list(wrong_advice(chosen))
+    for name, texts in advised:
+        print("".join(f"WRONG  {name}: {text}\n" for text in texts), end="")
+    print(
+        f"Advice after out of memory, right: {sum(not texts for _, texts in advised)} of {len(advised)} programs"
+    )
     return 0
 
 

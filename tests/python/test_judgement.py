@@ -1,7 +1,7 @@
 """First lines and findings of real files stay as right as they are: ``npm run judge`` says which aren't."""
 
 import pytest
-from tests.judgement.judge import of_programs, verdicts
+from tests.judgement.judge import of_programs, verdicts, wrong_advice
 from tests.python.conftest import repeated_files
 
 from memlens.store.files.cache import Cache
@@ -30,3 +30,7 @@ def test_the_rate_of_right_answers_does_not_fall(of: str, real_archives: Cache) 
 
 def test_files_of_the_repository_are_judged_right() -> None:
     assert [(each.first, each.wrong, each.missing) for each in verdicts("samples/train")] == [([], [], [])]
+
+
+def test_what_is_advised_after_out_of_memory_is_what_was_written_by_hand() -> None:
+    assert [(name, wrong) for name, wrong in wrong_advice() if wrong] == []

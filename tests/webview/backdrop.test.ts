@@ -10,6 +10,7 @@ import {
   limitOf,
   mostOf,
   outlineOf,
+  peakOf,
   stepsInView,
   type Backdrop,
 } from '../../webview/src/timeline/scene/backdrop';
@@ -35,6 +36,11 @@ describe('a curve over the picture', () => {
     assert.equal(mostOf(CURVE, { x0: -Infinity, x1: Infinity }), 30);
     assert.equal(mostOf(CURVE, { x0: 0, x1: 15 }), 10);
     assert.equal(mostOf({ ...CURVE, highest: new Float64Array(4) }, { x0: 0, x1: 40 }), null);
+  });
+
+  it('has its peak in the middle of its first highest column', () => {
+    assert.deepEqual(peakOf(CURVE), { x: 25, y: 30 });
+    assert.equal(peakOf({ ...CURVE, highest: new Float64Array(4) }), null);
   });
 
   it('and what was free make the limit at which memory ran out', () => {
@@ -126,6 +132,7 @@ describe('what is asked for it', () => {
     assert.deepEqual(await ask(''), {
       reserved: { x0: 0, x1: 10, highest: Float64Array.of(100, 99) },
       whole: null,
+      asIf: null,
       steps: [{ x: 3, text: 'step 0' }],
       inferred: true,
     });
@@ -133,6 +140,12 @@ describe('what is asked for it', () => {
     await ask('train.py');
     assert.deepEqual(asked, ['memlens/reserved', 'memlens/steps', 'memlens/overview']);
     assert.equal((await ask(''))?.whole, null);
+    // what a replay says stays until another device or axis is shown
+    data.setAsIf(CURVE);
+    assert.equal((await ask('train.py'))?.asIf, CURVE);
+    data.ask(0, 'time', { x0: 0, x1: 10 }, '');
+    await settled();
+    assert.equal(known?.['asIf'], null);
   });
 });
 

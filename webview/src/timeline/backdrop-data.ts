@@ -7,6 +7,7 @@ import { floats } from '../base/base64';
 import { unpackReserved } from './pictures/reserved-data';
 import { NO_BACKDROP, type Backdrop } from './scene/backdrop';
 import type { Extent } from '../canvas/camera';
+import type { Curve } from '../canvas/marks';
 import type { Axis } from '../base/devices';
 import { said } from '../base/l10n';
 
@@ -59,6 +60,11 @@ export class BackdropData {
         whole: this.askedWhole ? { x0: answer.x0, x1: answer.x1, highest: floats(answer.highest) } : null,
       }));
     }
+  }
+
+  /** What would have been live with the changes of a replay, along the axis that is shown. */
+  setAsIf(asIf: Curve | null): void {
+    this.set({ asIf });
   }
 
   dispose(): void {

@@ -386,6 +386,10 @@ export class SnapshotView {
       () => [session.device, session.axis, session.cursors.now],
       () => showFigures(this.legend, hover, session),
     );
+    following(
+      () => session.whatIf.curve.value,
+      (curve) => this.backdrop.setAsIf(curve),
+    );
     feedPanel(this.panel, session);
   }
 

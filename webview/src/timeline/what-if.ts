@@ -3,6 +3,7 @@
 import { signal } from '@preact/signals';
 import type { Changes, SnapshotInfo } from '../../../extension/shared/protocol.gen';
 import { t } from '../base/l10n';
+import type { Curve } from '../canvas/marks';
 import { devicesOf } from '../shell/model';
 import type { ChoiceOption } from '../widgets/choice';
 
@@ -31,6 +32,8 @@ export interface Change {
 
 export class WhatIf {
   private readonly list = signal<readonly Change[]>([]);
+  /** What would be live with what is changed now; null while that isn't known. */
+  readonly curve = signal<Curve | null>(null);
 
   /** `changed`: a replay with others is to be shown. */
   constructor(private readonly changed: () => void) {}
@@ -67,6 +70,7 @@ export class WhatIf {
 
   private set(changes: readonly Change[]): void {
     this.list.value = changes;
+    if (!changes.some(({ on }) => on)) this.curve.value = null;
     this.changed();
   }
 }

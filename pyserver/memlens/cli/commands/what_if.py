@@ -41,7 +41,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="NAME:VALUE[,NAME:VALUE]",
-        help="settings to try, as a value of PYTORCH_ALLOC_CONF; may be repeated (default: some that may help)",
+        help="settings to try, as a value of PYTORCH_CUDA_ALLOC_CONF; may be repeated (default: some that may help)",
     )
     command.add_argument(
         "--without",

@@ -54,6 +54,15 @@ def replays(snapshot: Snapshot, number: int, event: int, settings: Sequence[str]
     )
 
 
+def peaks_with(snapshot: Snapshot, number: int, settings: str) -> tuple[int, int] | None:
+    """The peaks of reserved bytes, as recorded and with settings; None if the trace can't be replayed."""
+    found = _what_if(snapshot, number, (settings,))
+    if found is None or found.calibration.reason is not None or len(found.rows) < 2:
+        return None
+    recorded, tried = found.rows
+    return recorded.peak_reserved_bytes, tried.peak_reserved_bytes
+
+
 @kept
 def _what_if(snapshot: Snapshot, number: int, settings: tuple[str, ...]) -> WhatIf | None:
     try:

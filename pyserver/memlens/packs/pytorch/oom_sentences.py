@@ -27,6 +27,7 @@ LEAST_SPLIT_LIMIT_BYTES = 21 * MIB
 """``max_split_size_mb`` must be more than 20 (kLargeBuffer of CUDAAllocatorConfig)."""
 
 _LINES_TO_TRY = 3
+_FRACTION = "per_process_memory_fraction:"
 
 _ELSEWHERE: dict[Why, Text] = {
     "other_stream": phrase("in segments of other streams"),
@@ -411,7 +412,7 @@ def _expandable(case: Case) -> Finding | None:
     peak = None if replayed is None or not replayed.is_proof else replayed.peaks.get(EXPANDABLE)
     if peak is not None:
         text = phrase(
-            "With PYTORCH_ALLOC_CONF=expandable_segments:True the request gets its memory: replayed with it, the "
+            "With PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True the request gets its memory: replayed with it, the "
             "trace reserves {size} at the peak.",
             size=format_bytes(peak),
         )
@@ -426,7 +427,7 @@ def _expandable(case: Case) -> Finding | None:
         else phrase("expandable_segments is not recorded in the file.")
     )  # fmt: skip
     helps = phrase(
-        "With PYTORCH_ALLOC_CONF=expandable_segments:True free memory is given back and taken by pages ({page} "
+        "With PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True free memory is given back and taken by pages ({page} "
         "for such a request) instead of whole segments, so free pieces can serve one request together: here {free} in "
         "segments and {on_device} on the device for {size}, less what is lost to pages that are partly used.",
         page="2 MiB" if case.size_bytes <= MIB else "20 MiB", free=format_bytes(free),
@@ -445,12 +446,25 @@ def _other_setting(case: Case) -> Finding | None:
         return None
     best = min(through, key=lambda words: through[words])
     text = phrase(
-        "With PYTORCH_ALLOC_CONF={settings} the request gets its memory: replayed with it, the trace reserves {size} "
-        "at the peak.",
-        settings="expandable_segments:False" if best == "default" else best,
+        "With PYTORCH_CUDA_ALLOC_CONF={settings} the request gets its memory: replayed with it, the trace reserves "
+        "{size} at the peak.",
+        settings=_set_by("expandable_segments:False" if best == "default" else best),
         size=format_bytes(through[best]),
     )
     return Finding("other-setting", text, advice=True)
+
+
+def _set_by(settings: str) -> Text | str:
+    """How settings are set in all versions: those before 2.10 don't read the fraction from the environment."""
+    parts = settings.split(",")
+    fraction = next((part for part in parts if part.startswith(_FRACTION)), None)
+    if fraction is None:
+        return settings
+    return phrase(
+        "{settings} and {call}",
+        settings=",".join(part for part in parts if part != fraction),
+        call=f"torch.cuda.set_per_process_memory_fraction({fraction.removeprefix(_FRACTION)})",
+    )
 
 
 def _split_limit(case: Case) -> Finding | None:
@@ -548,10 +562,15 @@ def helps(answer: OomAnswer) -> Text | None:
     """A setting or a limit that would have helped by itself, in a sentence."""
     if any(finding.code == "expandable-segments" and finding.advice for finding in answer.findings):
         return phrase(
-            "Try PYTORCH_ALLOC_CONF=expandable_segments:True: {free} was free in segments, but not where the "
+            "Try PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True: {free} was free in segments, but not where the "
             "request could use it.",
             free=format_bytes(answer.shared_free_bytes),
         )
     if answer.verdict == "limit":
         return phrase("The device had enough free: look for a limit such as set_per_process_memory_fraction.")
-    return None
+    texts = {finding.code: finding.text for finding in answer.findings if finding.advice}
+    if "no-setting-helps" in texts and "enough" in texts:
+        return phrase("{enough} By itself, no allocator setting would have helped.", enough=texts["enough"])
+    return next(
+        (texts[code] for code in ("other-setting", "max-split-size", "enough") if code in texts), None
+    )

@@ -18,6 +18,7 @@ from memlens.model.timeline import ACTIONS, NOTE_KINDS
 from memlens.packs.pytorch import oom_sentences as oom_words
 from memlens.packs.pytorch.oom_replays import peak_with, replays
 from memlens.packs.pytorch.oom_sentences import helps
+from memlens.packs.pytorch.replay_settings import recorded_settings
 from memlens.store.models import devices_of
 from memlens.store.snapshot import Snapshot
 from memlens.store.stacks.frames import FrameRow
@@ -53,9 +54,9 @@ from memlens.views.trace.picture.reserved import gap_at, usage_of
 
 __all__ = ("helps", "marks", "oom")
 
-# kSmallSize, kMinLargeAlloc, kSmallBuffer, kLargeBuffer and kRoundLarge of CUDACachingAllocator.cpp
+# kSmallSize, kMinLargeAlloc, kSmallBuffer and kRoundLarge of CUDACachingAllocator.cpp
 SMALL_BYTES, LEAST_LARGE_BYTES = 1 << 20, 10 << 20
-SMALL_BUFFER_BYTES, LARGE_BUFFER_BYTES, LARGE_STEP_BYTES = 2 << 20, 20 << 20, 2 << 20
+SMALL_BUFFER_BYTES, LARGE_STEP_BYTES = 2 << 20, 2 << 20
 
 MOST_MARKS, MOST_SEGMENTS, MOST_BLOCKS, MOST_LINES = 1000, 50, 8, 50
 _ALLOC, _OOM, _SNAPSHOT = (ACTIONS.index(name) for name in ("alloc", "oom", "snapshot"))
@@ -164,18 +165,18 @@ def oom(snapshot: Snapshot, number: int, event: int) -> OomAnswer:
     )
 
 
-def driver_bytes(size: int, *, expandable: bool) -> int:
-    """What a request makes the allocator request from the driver by default.
+def driver_bytes(size: int, *, expandable: bool, large_segment: int) -> int:
+    """What a request makes the allocator request from the driver.
 
     This is ``get_allocation_size``, or pages of expandable segments; less if such a segment ends with a free block.
     """
     if expandable:
-        page = SMALL_BUFFER_BYTES if size <= SMALL_BYTES else LARGE_BUFFER_BYTES
+        page = SMALL_BUFFER_BYTES if size <= SMALL_BYTES else large_segment
         return max(-(-size // page), 1) * page
     if size <= SMALL_BYTES:
         return SMALL_BUFFER_BYTES
     if size < LEAST_LARGE_BYTES:
-        return LARGE_BUFFER_BYTES
+        return large_segment
     return -(-size // LARGE_STEP_BYTES) * LARGE_STEP_BYTES
 
 
@@ -233,7 +234,11 @@ class _Case:
         self.size = _size_of(device, event)
         self.size_known = int(device.event_size[event]) >= 0
         self.expandable = bool((state.segments["flags"] & flags.EXPANDABLE).any())
-        self.driver_bytes = driver_bytes(self.size, expandable=self.expandable)
+        self.driver_bytes = driver_bytes(
+            self.size,
+            expandable=self.expandable,
+            large_segment=recorded_settings(snapshot, device.whole).large_segment_bytes,
+        )
         self.stream = int(device.event_stream[event])
         self.pool = int(device.event_pool[event])
         self.why = self._why()

@@ -44,8 +44,8 @@ _COMBINATIONS = (
     "max_split_size_mb:128,roundup_power2_divisions:8",
     "max_split_size_mb:512,roundup_power2_divisions:8",
 )
-_COLLECTING = "per_process_memory_fraction:1.0,garbage_collection_threshold:0.6"
-"""Garbage is only collected if the program sets its fraction of the memory, which may be 1."""
+_COLLECTING = "per_process_memory_fraction:0.99,garbage_collection_threshold:0.6"
+"""Garbage is only collected if the program sets its fraction of the memory; since PyTorch 2.10, to less than 1."""
 _CLOSE = 0.01
 """The largest difference from the recorded peak, as a fraction of it, for a replay to be trusted."""
 
@@ -68,7 +68,7 @@ class Trace:
         self.reason = self._impossible()
         if len(self.oom_events):
             self.combinations.append(_COLLECTING)
-        self.requests = recorded_requests(snapshot, self.device) if self.reason is None else None
+        self.requests = recorded_requests(snapshot, number) if self.reason is None else None
 
     def _impossible(self) -> Text | None:
         device = self.device
@@ -179,6 +179,8 @@ class Trace:
             limit=limit_bytes,
             allowed=self._allowed_bytes(settings, limit_bytes),
             collects_from=settings.garbage_collection_threshold,
+            large_segment=settings.large_segment_bytes,
+            rounding=settings.rounding_bytes,
             follows=follows,
         )
         if not self._begin(replay, requests, settings, sizes_of_rows):
@@ -264,6 +266,9 @@ class Trace:
 
     def calibrate(self) -> Calibration:
         """Replay with the recorded settings, and compare."""
+        return self.snapshot.keep(("calibration", self.device.info.device), self._calibrated)
+
+    def _calibrated(self) -> Calibration:
         done = None if self.requests is None else self._run(self.recorded, self.requests, follows=True)
         if done is None:
             reason = self.reason or phrase("what was there before its first event contradicts itself")
@@ -316,7 +321,11 @@ class Trace:
         return None
 
     def _driver_bytes(self, size: int) -> int:
-        return driver_bytes(size, expandable=self.recorded.expandable_segments)
+        return driver_bytes(
+            size,
+            expandable=self.recorded.expandable_segments,
+            large_segment=self.recorded.large_segment_bytes,
+        )
 
     def _failure(self, event: int) -> Failure:
         """A recorded out-of-memory event."""

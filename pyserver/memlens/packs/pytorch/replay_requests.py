@@ -13,8 +13,8 @@ from memlens.kernels.trace.timeline import BEFORE_TRACE, live_over_time
 from memlens.model.timeline import ACTIONS
 from memlens.packs.pytorch.ooms import shared_pools
 from memlens.packs.pytorch.recomputed import Layers
+from memlens.store.kept import kept
 from memlens.store.snapshot import Snapshot
-from memlens.store.trace.device import Device
 from memlens.views.selection.columns import NEVER
 from memlens.views.trace.allocator.segments import segments_of, span_of_allocations
 from memlens.views.trace.what_if import ChangedRows
@@ -72,10 +72,12 @@ class Requests(NamedTuple):
         return self.origins[rows], self.row_sizes[rows]
 
 
-def recorded_requests(snapshot: Snapshot, device: Device) -> Requests:
+@kept
+def recorded_requests(snapshot: Snapshot, number: int) -> Requests:
     """The trace of a whole device."""
-    spans = segments_of(snapshot, device.info.device)
-    span = span_of_allocations(snapshot, device.info.device)
+    device = snapshot.device(number)
+    spans = segments_of(snapshot, number)
+    span = span_of_allocations(snapshot, number)
     pools = spans["pool"]
     pool = np.where(span != NEVER, pools[np.minimum(span, len(pools) - 1)], 0).astype(np.int64)
     owner = device.event_owner

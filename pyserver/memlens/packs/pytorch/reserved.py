@@ -5,6 +5,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from memlens.kernels.trace.allocator import EXPANDABLE
+from memlens.packs.pytorch.oom_replays import EXPANDABLE as EXPANDED
+from memlens.packs.pytorch.oom_replays import peaks_with
 from memlens.store.kept import kept
 from memlens.store.snapshot import Snapshot
 from memlens.texts import Text, phrase, plural
@@ -17,6 +19,7 @@ from memlens.views.naming.pools import NOT_RECORDED
 from memlens.views.selection.columns import NEVER, frame
 from memlens.views.trace.allocator.state import INACTIVE, AllocatorState, state_at
 from memlens.views.trace.oom.pinning import held_blocks, pins, split_segments
+from memlens.views.trace.what_if import NOTICEABLE
 
 LEAST_BYTES = 64 * MIB
 SPLIT_SHARE = 0.2
@@ -52,13 +55,28 @@ def fragmentation(case: TraceCase) -> Iterator[Ranked]:
     part = amount(figure, evidence) if at_end else linked(format_bytes(free), evidence=evidence)
     link, holder = _holder(case, state, split)
     sentence = phrase(
-        "{free} of {reserved} reserved ({share}) is free but fragmented {when}{holder}. "
-        "PYTORCH_ALLOC_CONF=expandable_segments:True lets such pieces be used together.",
-        free=part, reserved=whole, share=percent(free, reserved),
+        "{free} of {reserved} reserved ({share}) is free but fragmented {when}{holder}.{advice}",
+        free=part, reserved=whole, share=percent(free, reserved), advice=_expanded(case),
         when=phrase("when the snapshot is taken") if at_end else phrase("at the peak"), holder=holder,
     )  # fmt: skip
     finding = made("fragmentation", phrase("Fragmentation"), sentence, figure, evidence, link)
     yield Ranked(0.6 * free / reserved, finding)
+
+
+def _expanded(case: TraceCase) -> Text | str:
+    """Whether expandable segments would have reserved less; nothing where they wouldn't have."""
+    found = peaks_with(case.snapshot, case.number, EXPANDED)
+    if found is None:
+        return phrase(" PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True lets such pieces be used together.")
+    recorded, peak = found
+    if peak > recorded * (1 - NOTICEABLE):
+        return ""
+    return phrase(
+        " With PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True {size} would have been reserved at the peak instead of "
+        "{recorded}.",
+        size=format_bytes(peak),
+        recorded=format_bytes(recorded),
+    )
 
 
 def idle_segments(case: TraceCase) -> Iterator[Ranked]:

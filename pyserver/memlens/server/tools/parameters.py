@@ -254,7 +254,7 @@ class WhatIfArguments(Asked, frozen=True, kw_only=True):
         list[Annotated[str, Meta(max_length=400)]],
         Meta(
             max_length=8,
-            description="Settings to try, each as a value of PYTORCH_ALLOC_CONF, as expandable_segments:True or "
+            description="Settings to try, each as a value of PYTORCH_CUDA_ALLOC_CONF, as expandable_segments:True or "
             "max_split_size_mb:128. Without any, and without changes, some that may help.",
         ),
     ] = field(default_factory=list)

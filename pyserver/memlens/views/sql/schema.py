@@ -207,7 +207,7 @@ def _described() -> Iterator[SqlTable]:
 _OF_REPLAYS = {
     "replay": SqlTableColumn("replay", "INTEGER", "number of the replay; 0 is the trace itself"),
     "settings_tried": SqlTableColumn(
-        "settings_tried", "TEXT", "its settings, as PYTORCH_ALLOC_CONF has them"
+        "settings_tried", "TEXT", "its settings, as PYTORCH_CUDA_ALLOC_CONF has them"
     ),
     "peak_allocated_bytes": SqlTableColumn(
         "peak_allocated_bytes",

@@ -2,6 +2,8 @@
 
 from collections.abc import Iterator
 
+from msgspec import Struct
+
 from memlens.texts import Text, phrase
 from memlens.units import format_bytes
 from memlens.views.trace.how_large import AtLeast, Growth, HowLarge
@@ -46,6 +48,13 @@ def sizes_said(found: HowLarge, small: int) -> Iterator[Text]:
         size=found.largest,
         capacity=format_bytes(found.capacity_bytes),
     )
+
+
+class AtLeastAnswer(Struct, frozen=True):
+    """The largest size that fits by one trace, in sentences."""
+
+    found: AtLeast
+    said: list[Text]
 
 
 def at_least_said(found: AtLeast) -> Iterator[Text]:

@@ -11,15 +11,17 @@ from msgspec import Meta, Struct, field
 from memlens.arrays import I64, U32
 from memlens.errors import BadRequestError
 from memlens.kernels.trace.timeline import BEFORE_TRACE
+from memlens.model.info import AxisRange
 from memlens.packs import registry
 from memlens.store.models import timeline_of
 from memlens.store.snapshot import Snapshot
 from memlens.store.trace.device import Device
 from memlens.texts import Text, phrase
+from memlens.views.answers import Axis
 from memlens.views.naming.frame_names import BEFORE_TRACE as ALLOCATED_EARLIER
 from memlens.views.naming.frame_names import NO_STACK, SPECIAL_NAMES
 from memlens.views.naming.labels import labels_of
-from memlens.views.selection.columns import NEVER, device_of, frame, live_rows
+from memlens.views.selection.columns import NEVER, axis_range, device_of, frame, live_rows, moments_between
 from memlens.views.selection.filters import narrowed
 from memlens.views.trace.allocator.segments import COMES, reserved_steps
 from memlens.views.trace.allocator.state import state_at
@@ -126,8 +128,10 @@ class Run(Struct, frozen=True, kw_only=True):
 
 
 class Curves(Struct, frozen=True):
-    """The most live bytes in columns of equally many events of the trace, as recorded and with the changes."""
+    """The most live bytes in even columns of an axis, as recorded and with the changes."""
 
+    x0: float
+    x1: float
     recorded: list[int]
     changed: list[int]
 
@@ -254,11 +258,12 @@ def what_if(
     capacity_bytes: int | None = None,
     helpful: bool = False,
     columns: int = 0,
+    axis: Axis = "event",
 ) -> WhatIf:
     """Replay a device's trace; ``number`` None means the device to show first.
 
     There is a row for each of ``settings`` with the ``changes``, and one with the recorded settings; without both, or
-    where ``helpful``, rows for some settings that may help, too. Curves have so many ``columns``. Raises
+    where ``helpful``, rows for some settings that may help, too. Curves have so many ``columns`` of an axis. Raises
     :class:`BadRequestError`.
     """
     device, trace = replayed(snapshot, number)
@@ -272,6 +277,8 @@ def what_if(
     calibration = trace.calibrate()
     limit = trace.limit_bytes() if capacity_bytes is None else capacity_bytes
     reserved = _reserved(snapshot, device)
+    extent = axis_range(device, axis)
+    edges = _edges(device, axis, extent, columns)
     recorded = Run(
         settings="recorded",
         changes=_NOTHING,
@@ -279,7 +286,7 @@ def what_if(
         peak_reserved_bytes=calibration.recorded_peak_reserved_bytes,
         live_when_most_reserved_bytes=int(device.live[_most_reserved(device, reserved)]),
         largest=_largest(snapshot, device, *_live_at(device, device.info.peak_moment)),
-        reserved=_columns(reserved, _edges(len(reserved), columns)),
+        reserved=_columns(reserved, edges),
         out_of_memory=trace.failure(),
     )
     runs, anew, again, curves, fragmentation = [recorded], False, None, None, None
@@ -289,11 +296,12 @@ def what_if(
         tried = ["recorded", *wanted] if changes.kinds or capacity_bytes is not None else wanted
         requested, again = trace.changed(rows)
         live = requested.live
-        edges = _edges(len(device.live), columns)
         # a moment of the changed trace belongs to that after the event of its source
         inner = np.searchsorted(np.append(0, requested.source + 1), edges, "left")
         if columns:
-            curves = Curves(_columns(np.asarray(device.live), edges), _columns(live, inner))
+            curves = Curves(
+                extent.x0, extent.x1, _columns(np.asarray(device.live), edges), _columns(live, inner)
+            )
         fragmentation = _fragmentation(snapshot, device, recorded, reserved)
 
         def row(words: str, done: Outcome) -> Run:
@@ -396,14 +404,18 @@ def _most_reserved(device: Device, reserved: I64) -> int:
     return moment
 
 
-def _edges(moments: int, columns: int) -> I64:
-    """The first moments of columns, of which there are no more than moments."""
-    columns = min(columns, moments)
-    return np.linspace(0, moments, columns + 1).astype(np.int64)[:-1]
+def _edges(device: Device, axis: Axis, extent: AxisRange, columns: int) -> I64:
+    """The first moments of even columns of an axis."""
+    if not columns:
+        return np.empty(0, np.int64)
+    return moments_between(device, axis, np.linspace(extent.x0, extent.x1, columns + 1))[0]
 
 
 def _columns(values: I64, firsts: I64) -> list[int]:
-    """The most in each column, by its first item; without columns that begin behind the last one."""
+    """The most in each column, by its first item; without columns that begin behind the last one.
+
+    A column that begins with the next one's item has no event: it has that item.
+    """
     firsts = firsts[firsts < len(values)]
     return np.maximum.reduceat(values, firsts).tolist() if len(firsts) else []
 

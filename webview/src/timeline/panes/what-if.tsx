@@ -10,11 +10,13 @@ import { messageOf, shorten, visible } from '../../base/text';
 import type { TimelineContext } from '../context';
 import { allBut } from '../../shell/filter-terms';
 import type { Pane, PaneRoom } from '../../shell/pane';
+import type { Curve } from '../../canvas/marks';
 import { withSign } from '../../compare/comparison';
 import { Dropdown } from '../../widgets/choice';
 import { IconButton } from '../../widgets/icon-button';
 import { number, SizeCell, TableHead } from '../../widgets/table-parts';
 import { changeKinds, type Change } from '../what-if';
+import { HowLarge } from './how-large';
 import { linksOf, PinningTable } from './oom-parts';
 
 class Replays {
@@ -32,16 +34,18 @@ class Replays {
 
   /** Replays with what is changed now, by the settings that may help. */
   ask(): void {
-    const { api, device, whatIf } = this.context;
+    const { api, device, axis, whatIf } = this.context;
     this.note.value = t('Replaying…');
     this.latest.ask(
-      api.request('memlens/whatIf', { device: device.device, changes: whatIf.filters }),
+      api.request('memlens/whatIf', { device: device.device, axis, changes: whatIf.filters }),
       (answer) => {
         this.note.value = '';
         this.chosen.value = null;
         this.answer.value = answer;
+        whatIf.curve.value = curveOf(answer.found, whatIf.changes);
       },
       (error) => {
+        whatIf.curve.value = null;
         this.answer.value = null;
         this.note.value = messageOf(error);
       },
@@ -56,13 +60,19 @@ class Replays {
   }
 }
 
+/** What would be live with the changes, for the timeline; null without any. */
+function curveOf({ curves }: WhatIf, changes: readonly Change[]): Curve | null {
+  if (!curves || !changes.some(({ on }) => on)) return null;
+  return { x0: curves.x0, x1: curves.x1, highest: Float64Array.from(curves.changed) };
+}
+
 export const whatIfPane = (context: TimelineContext): Pane => {
   const replays = new Replays(context);
   return {
     ...{ id: 'whatIf', title: t('What if'), usesSet: false },
     View: (room) => <WhatIfView replays={replays} room={room} />,
     update: (changes) => {
-      if (changes.has('device') || changes.has('whatIf')) replays.ask();
+      if (changes.has('device') || changes.has('axis') || changes.has('whatIf')) replays.ask();
     },
     dispose: () => replays.cancel(),
   };
@@ -79,7 +89,7 @@ function WhatIfView({ replays, room }: { readonly replays: Replays; readonly roo
         {replays.note.value || (answer?.conclusion ? said(answer.conclusion) : '')}
       </p>
       {answer?.largest && <p>{said(answer.largest)}</p>}
-      {answer && <Curve found={answer.found} row={rowOf(replays, answer.found.rows)} />}
+      {answer && <CurvePicture found={answer.found} row={rowOf(replays, answer.found.rows)} />}
       {answer && <Rows replays={replays} rows={answer.found.rows} />}
       {answer?.fragmentation && <p>{said(answer.fragmentation)}</p>}
       {answer?.fragmentation && answer.found.fragmentation && (
@@ -90,6 +100,9 @@ function WhatIfView({ replays, room }: { readonly replays: Replays; readonly roo
         />
       )}
       {answer && <Notes answer={answer} />}
+      {answer?.found.calibration.reason === null && (
+        <HowLarge key={context.device.device} context={context} capacity={answer.found.capacity_bytes} />
+      )}
       {changes.length === 0 && (
         <p class="muted">
           {t(
@@ -148,7 +161,7 @@ function rowOf({ chosen, context }: Replays, rows: readonly Run[]): number {
 }
 
 /** What was live over the trace and what would have been, and what one of the rows had reserved. */
-function Curve({
+function CurvePicture({
   found: { curves, rows },
   row,
 }: {

@@ -1,7 +1,7 @@
 // Draws what the picture is measured against over its areas: lines that keep apart from colours by their background.
 
 import { t } from '../../base/l10n';
-import { limitOf, mostOf, outlineOf, stepsInView } from '../scene/backdrop';
+import { limitOf, mostOf, outlineOf, peakOf, stepsInView } from '../scene/backdrop';
 import type { Curve } from '../../canvas/marks';
 import { toPixelX, toPixelY } from '../../canvas/camera';
 import { css } from '../../canvas/colour';
@@ -51,6 +51,11 @@ export function drawBackdrop(
   if (backdrop.whole) {
     drawCurve(context, model, backdrop.whole, [2, 2]);
     rows.add(t('Without the filter'), mostOf(backdrop.whole, model.camera));
+  }
+  if (backdrop.asIf) {
+    drawCurve(context, model, backdrop.asIf, [5, 2]);
+    drawPeak(context, model, backdrop.asIf);
+    rows.add(t('With the changes'), mostOf(backdrop.asIf, model.camera));
   }
   if (backdrop.reserved) {
     drawCurve(context, model, backdrop.reserved, []);
@@ -112,6 +117,15 @@ function drawCurve(context: Context, model: OverlayModel, curve: Curve, dash: nu
     for (let i = 0; i + 1 < points.length; i += 2)
       context.lineTo((points[i] ?? 0) / model.scale, (points[i + 1] ?? 0) / model.scale);
   });
+}
+
+/** A ring where a curve is highest. */
+function drawPeak(context: Context, model: OverlayModel, curve: Curve): void {
+  const peak = peakOf(curve);
+  if (!peak) return;
+  const x = toPixelX(model.camera, model.plot, peak.x) / model.scale;
+  const y = toPixelY(model.camera, model.plot, peak.y) / model.scale;
+  twice(context, model, [], () => context.arc(x, y, 4, 0, 7));
 }
 
 /** A line with an outline of the background, so that it is seen on every colour. */

@@ -15,7 +15,7 @@ from memlens.formats.containers import Source
 from memlens.formats.errors import DamagedSnapshotError, NotASnapshotError
 from memlens.formats.scanning import run_through
 from memlens.packs.jvm.flight.kernels import flight as kernel
-from memlens.packs.jvm.flight.metadata import Programs, Reader, Type, types_of
+from memlens.packs.jvm.flight.metadata import Programs, Reader, types_of
 from memlens.progress import Report
 from memlens.texts import phrase
 
@@ -128,7 +128,7 @@ class Chunk:
 
     def __init__(
         self, source: Source, header: Header, events: Wanted, constants: Wanted, report: Report,
-        known: dict[bytes, dict[int, Type]],
+        known: dict[bytes, Programs],
     ) -> None:  # fmt: skip
         self.header = header
         self._source = source
@@ -139,15 +139,14 @@ class Chunk:
             raise DamagedSnapshotError(
                 phrase("A part of the recording has no description of its events"), offset=header.start
             )
-        self.types = self._described(structure[described][-1], known)
+        self._programs = self._described(structure[described][-1], known)
+        self.types = self._programs.types
         self._ids = {each.name: number for number, each in self.types.items()}
-        self._programs = Programs(self.types)
         self._constants = constants
         wanted = {name: self._ids[name] for name in events if name in self._ids}
         event_programs = {
             name: self._programs.program(number, _numbered(events[name])) for name, number in wanted.items()
         }
-        self._pool_programs: dict[int, int] = {}
         self._decoder = self._new_decoder()
         self.pools = self._pools(structure[~described])
         found = self._scan(set(wanted.values()), report)
@@ -205,7 +204,7 @@ class Chunk:
         if status != kernel.OK:
             raise DamagedSnapshotError(_ERRORS[status], offset=offset)
 
-    def _described(self, event: Any, known: dict[bytes, dict[int, Type]]) -> dict[int, Type]:
+    def _described(self, event: Any, known: dict[bytes, Programs]) -> Programs:
         begin, end = int(event["begin"]), int(event["end"])
         reader = Reader(
             bytes(self._source.data[begin:end]), 0, is_compressed=self.header.is_compressed, start=begin
@@ -216,7 +215,7 @@ class Chunk:
         rest = reader.data[reader.at :]
         if rest not in known:
             known.clear()
-            known[rest] = types_of(reader)
+            known[rest] = Programs(types_of(reader))
         return known[rest]
 
     def _new_decoder(self) -> kernel.Decoder:
@@ -256,10 +255,10 @@ class Chunk:
         if known is None:
             raise DamagedSnapshotError(phrase("The recording has constants of an unknown type"), offset=at)
         fields = self._constants.get(known.name, ())
-        if number not in self._pool_programs:
-            self._pool_programs[number] = self._programs.program(number, _numbered(fields))
+        programs = len(self._programs.starts)
+        program = self._programs.program(number, _numbered(fields))
+        if len(self._programs.starts) > programs:
             self._decoder = self._new_decoder()
-        program = self._pool_programs[number]
         status, after = self._decoder.pool(program, at + reader.at, end, count, len(fields))
         self._check(status, self._decoder.error_offset)
         if fields:
@@ -279,7 +278,7 @@ def _numbered(fields: tuple[str, ...]) -> dict[str, int]:
 
 def chunks(source: Source, events: Wanted, constants: Wanted, report: Report) -> Iterator[Chunk]:
     """Yield the chunks of a recording. Raises DamagedSnapshotError, NotASnapshotError, MemoryError."""
-    start, known = 0, dict[bytes, dict[int, Type]]()
+    start, known = 0, dict[bytes, Programs]()
     while start < source.length:
         header = header_at(source, start)
         yield Chunk(source, header, events, constants, report, known)

@@ -181,6 +181,7 @@ class Programs(Struct):
     """Three numbers each."""
     starts: list[int] = field(default_factory=lambda: [0])
     _items: dict[int, int] = field(default_factory=dict)
+    _made: dict[tuple[int, tuple[str, ...]], int] = field(default_factory=dict)
     _work: int = 0
     _most_work: int = 0
 
@@ -192,9 +193,12 @@ class Programs(Struct):
 
         Raises DamagedSnapshotError for a type that contains itself, or that is unknown.
         """
-        steps: list[tuple[int, int, int]] = []
-        self._add(steps, type_id, "", columns, 0)
-        return self._put(steps)
+        key = type_id, tuple(columns)
+        if key not in self._made:
+            steps: list[tuple[int, int, int]] = []
+            self._add(steps, type_id, "", columns, 0)
+            self._made[key] = self._put(steps)
+        return self._made[key]
 
     def _put(self, steps: list[tuple[int, int, int]]) -> int:
         self.steps.extend(chain.from_iterable(steps))

@@ -14,6 +14,11 @@ The rules are those of ``DeviceCachingAllocator`` in c10/cuda/CUDACachingAllocat
 * If the driver has none, free segments are returned to it and it is asked again (``release_available_cached_blocks``,
   ``release_cached_blocks``).
 
+The allocators of PyTorch 2.0 to 2.15 differ in what a trace can show only by their settings: expandable segments came
+with 2.1, ``max_non_split_rounding_mb`` with 2.6, ``large_segment_size_mb`` with 2.11, and since 2.10 a fraction of 1,
+which is the default there, collects no garbage (``setMemoryFraction``). 2.0 counts the age of a block by a number of its
+own, later versions as here by the difference of two (``gc_count``), which is the same.
+
 Nothing of a file is trusted: sizes and numbers are bounded before they come here (``packs/pytorch/replay.py``), and
 :meth:`Replay.run` returns after a bounded number of steps.
 """
@@ -24,7 +29,7 @@ from libc.string cimport memset
 
 from memlens.kernels.base.vectors cimport vector_push
 from memlens.packs.pytorch.kernels.replay_blocks cimport (
-    LARGE_SEGMENT, LIVE, MIN_BLOCK, NO_BLOCK, PENDING, SMALL_MOST, UNLIMITED, Arena, Block, place,
+    LIVE, MIN_BLOCK, NO_BLOCK, PENDING, SMALL_MOST, UNLIMITED, Arena, Block, place,
 )
 from memlens.packs.pytorch.kernels.replay_driver cimport Driver, Expected
 
@@ -43,9 +48,14 @@ cdef enum:
 
 
 cdef class Replay(Driver):
-    """One run of the allocator; ``follows`` compares it with the trace, whose segments it reserves and returns."""
+    """One run of the allocator; ``follows`` compares it with the trace, whose segments it reserves and returns.
+
+    A request above ``max_split`` gets a block that is larger by less than ``rounding`` (``max_non_split_rounding_mb``
+    since PyTorch 2.6, before that always 20 MiB).
+    """
 
     cdef bint follows, release_seen
+    cdef int64_t rounding
     cdef readonly int64_t failed_event, failed_bytes, missing_bytes
     """The first request that failed, or -1."""
     cdef readonly int64_t segments, addresses, addresses_equal
@@ -54,9 +64,10 @@ cdef class Replay(Driver):
 
     def __cinit__(
         self, const uint8_t[:, ::1] arenas, size_t rows, *, bint expandable, int64_t max_split, int64_t limit,
-        int64_t allowed, double collects_from, bint follows,
+        int64_t allowed, double collects_from, int64_t large_segment, int64_t rounding, bint follows,
     ):
         self.follows = follows
+        self.rounding = rounding
         self.failed_event = -1
         self.block_of = <int32_t *> malloc((rows + 1) * sizeof(int32_t))
         if self.block_of == NULL:
@@ -100,7 +111,7 @@ cdef class Replay(Driver):
                 number = arena.free[at].block
         if size < self.max_split and self.at(number).size >= self.max_split:
             return NO_BLOCK
-        if size >= self.max_split and self.at(number).size >= size + LARGE_SEGMENT:
+        if size >= self.max_split and self.at(number).size >= size + self.rounding:
             return NO_BLOCK
         self.remove(number)
         return number

@@ -23,7 +23,6 @@ cdef enum:
     MIN_BLOCK = 512                     # kMinBlockSize
     SMALL_MOST = 1048576                # kSmallSize
     SMALL_SEGMENT = 2097152             # kSmallBuffer, also the pages of small expandable segments
-    LARGE_SEGMENT = 20971520            # kLargeBuffer, also the pages of large ones
     LARGE_FROM = 10485760               # kMinLargeAlloc
     LARGE_STEP = 2097152                # kRoundLarge
 

@@ -19,11 +19,12 @@ cdef class Driver(Blocks):
     cdef uint64_t next_address
     cdef int64_t missing
     cdef bint expandable
-    cdef int64_t max_split, limit, allowed
+    cdef int64_t max_split, limit, allowed, large_segment
     cdef double collects_from
     cdef readonly int64_t segments_equal
 
     cdef uint64_t address_for(self, int64_t size) noexcept nogil
+    cdef int64_t segment_size(self, int64_t size) noexcept nogil
     cdef bint fits(self, int64_t size) noexcept nogil
     cdef int map_block(self, int32_t number, int64_t size) noexcept nogil
     cdef bint allocatable(self, int32_t number) noexcept nogil

@@ -9,31 +9,25 @@ from libc.stdlib cimport free, malloc
 
 from memlens.kernels.base.vectors cimport vector_free, vector_init
 from memlens.packs.pytorch.kernels.replay_blocks cimport (
-    FREE, LARGE_FROM, LARGE_SEGMENT, LARGE_STEP, NO_BLOCK, PENDING, RANGE, SMALL_MOST, SMALL_SEGMENT, UNLIMITED, Arena,
+    FREE, LARGE_FROM, LARGE_STEP, NO_BLOCK, PENDING, RANGE, SMALL_MOST, SMALL_SEGMENT, UNLIMITED, Arena,
     Block, place,
 )
 
 cdef uint64_t FIRST_ADDRESS = <uint64_t> 1 << 56
 
 
-cdef inline int64_t segment_size(int64_t size) noexcept nogil:
-    """``get_allocation_size``"""
-    if size <= SMALL_MOST:
-        return SMALL_SEGMENT
-    if size < LARGE_FROM:
-        return LARGE_SEGMENT
-    return (size + LARGE_STEP - 1) // LARGE_STEP * LARGE_STEP
-
-
 cdef class Driver(Blocks):
     """What the driver has is ``limit`` bytes, 0 for as much as is asked for.
 
     Of these the program may have ``allowed`` (``set_per_process_memory_fraction``), 0 where it set no fraction.
+    ``large_segment`` (``large_segment_size_mb`` since PyTorch 2.11, before that always 20 MiB) is the size of segments
+    for requests below 10 MiB and of the pages of large expandable ones.
     """
 
     def __cinit__(self, const uint8_t[:, ::1] arenas, size_t rows, *, bint expandable, int64_t max_split,
-                  int64_t limit, int64_t allowed, double collects_from, **__):
+                  int64_t limit, int64_t allowed, double collects_from, int64_t large_segment, **__):
         self.rows = rows
+        self.large_segment = large_segment
         self.expandable = expandable
         self.max_split = max_split if max_split > 0 else UNLIMITED
         self.limit = limit if limit > 0 else UNLIMITED
@@ -61,6 +55,14 @@ cdef class Driver(Blocks):
         self.next_address += <uint64_t> RANGE
         return found
 
+    cdef int64_t segment_size(self, int64_t size) noexcept nogil:
+        """``get_allocation_size``"""
+        if size <= SMALL_MOST:
+            return SMALL_SEGMENT
+        if size < LARGE_FROM:
+            return self.large_segment
+        return (size + LARGE_STEP - 1) // LARGE_STEP * LARGE_STEP
+
     cdef bint fits(self, int64_t size) noexcept nogil:
         """Whether the driver has so many bytes more."""
         return size <= self.limit - self.reserved_bytes
@@ -68,7 +70,7 @@ cdef class Driver(Blocks):
     cdef int map_block(self, int32_t number, int64_t size) noexcept nogil:
         """Map the first bytes of an unmapped block (``map_block``): 1, 0 if the driver has none, -1 without memory."""
         cdef Block *block = self.at(number)
-        cdef int64_t page = SMALL_SEGMENT if self.arenas[block.arena].small else LARGE_SEGMENT
+        cdef int64_t page = SMALL_SEGMENT if self.arenas[block.arena].small else self.large_segment
         cdef int64_t mapped = (size + page - 1) // page * page
         cdef int32_t rest
         cdef size_t known
@@ -166,7 +168,7 @@ cdef class Driver(Blocks):
 
     cdef int allocate_segment(self, int32_t arena, int64_t size, int32_t *found) noexcept nogil:
         """Get memory from the driver (``alloc_block``): 1 with a block, 0 if it has none, -1 without memory."""
-        cdef int64_t bytes_ = segment_size(size)
+        cdef int64_t bytes_ = self.segment_size(size)
         if bytes_ > self.allowed - self.reserved_bytes:
             self.missing = bytes_ - (self.allowed - self.reserved_bytes)
             return 0
@@ -192,7 +194,7 @@ cdef class Driver(Blocks):
     cdef int unmap(self, int32_t number) noexcept nogil:
         """Return the whole pages of a free block of an expandable segment (``unmap_block``)."""
         cdef Block *block = self.at(number)
-        cdef int64_t page = SMALL_SEGMENT if self.arenas[block.arena].small else LARGE_SEGMENT
+        cdef int64_t page = SMALL_SEGMENT if self.arenas[block.arena].small else self.large_segment
         cdef int64_t first = <int64_t> (block.address - block.base)
         cdef int64_t last = first + block.size
         cdef int64_t begin = (first + page - 1) // page * page, end = last // page * page

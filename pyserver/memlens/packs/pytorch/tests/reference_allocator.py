@@ -33,10 +33,11 @@ class Segment:
     small: bool
     expandable: bool
     blocks: list[Block]
+    large: int = 20 * MIB
 
     @property
     def page(self) -> int:
-        return 2 * MIB if self.small else 20 * MIB
+        return 2 * MIB if self.small else self.large
 
     @property
     def mapped(self) -> int:
@@ -61,6 +62,10 @@ class ReferenceAllocator:
     capacity: int = 1 << 60
     fraction: float = 0
     """Of the capacity, as set_per_process_memory_fraction() has it; 0 where that wasn't called."""
+    large: int = 20 * MIB
+    """large_segment_size_mb."""
+    rounding: int = 0
+    """max_non_split_rounding_mb; 0 for the size of a large segment."""
     threshold: float = 0
     """garbage_collection_threshold, which does nothing without a fraction."""
     segments: list[Segment] = field(default_factory=list)
@@ -153,7 +158,7 @@ class ReferenceAllocator:
         _, _, segment, block = fits[at]
         if self.max_split and size < self.max_split <= block.size:
             return None
-        if self.max_split and size >= self.max_split and block.size >= size + 20 * MIB:
+        if self.max_split and size >= self.max_split and block.size >= size + (self.rounding or self.large):
             return None
         return segment, block
 
@@ -165,7 +170,7 @@ class ReferenceAllocator:
     def more(self, size: int, key: Any) -> tuple[Segment, Block] | None:
         """Memory from the driver."""
         stream, pool, small = key
-        total = 2 * MIB if small else 20 * MIB if size < 10 * MIB else -(-size // (2 * MIB)) * 2 * MIB
+        total = 2 * MIB if small else self.large if size < 10 * MIB else -(-size // (2 * MIB)) * 2 * MIB
         if self.fraction and self.reserved + total > int(self.fraction * self.capacity):
             return None
         if self.expandable:
@@ -196,7 +201,7 @@ class ReferenceAllocator:
                 if room >= size:
                     return self.map_from(segment, segment.blocks[first].addr, size)
         stream, pool, small = key
-        segment = Segment(stream, pool, small, True, [Block(self.next_addr, RANGE, UNMAPPED)])
+        segment = Segment(stream, pool, small, True, [Block(self.next_addr, RANGE, UNMAPPED)], self.large)
         self.next_addr += 2 * RANGE
         self.segments.append(segment)
         return self.map_from(segment, segment.blocks[0].addr, size)
@@ -332,6 +337,9 @@ class ReferenceAllocator:
                 if part
             ]  # fmt: skip
         settings = {
+            "PYTORCH_CUDA_ALLOC_CONF": (
+                f"large_segment_size_mb:{self.large // MIB},max_non_split_rounding_mb:{self.rounding // MIB}"
+            ),
             "expandable_segments": self.expandable,
             "max_split_size": self.max_split or -1,
             "roundup_power2_divisions": {str(1 << n): self.divisions for n in range(16)},

@@ -31,12 +31,20 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "max_split_size_mb:32": {"max_split": 32 * MIB},
     "roundup_power2_divisions:4": {"divisions": 4},
     "expandable_segments:True,roundup_power2_divisions:8": {"expandable": True, "divisions": 8},
+    "large_segment_size_mb:12,max_split_size_mb:32,max_non_split_rounding_mb:64": {
+        "large": 12 * MIB,
+        "max_split": 32 * MIB,
+        "rounding": 64 * MIB,
+    },
+    "expandable_segments:True,large_segment_size_mb:12": {"expandable": True, "large": 12 * MIB},
 }
 # what a program may have of the memory that there is
 FRACTIONS: dict[str, dict[str, Any]] = {
     "per_process_memory_fraction:0.9": {"fraction": 0.9},
     "per_process_memory_fraction:0.9,expandable_segments:True": {"fraction": 0.9, "expandable": True},
-    "per_process_memory_fraction:1.0,garbage_collection_threshold:0.5": {"fraction": 1.0, "threshold": 0.5},
+    "per_process_memory_fraction:0.99,garbage_collection_threshold:0.5": {"fraction": 0.99, "threshold": 0.5},
+    # as by default, since PyTorch 2.10
+    "per_process_memory_fraction:1.0,garbage_collection_threshold:0.5": {"threshold": 0.5},
     "per_process_memory_fraction:0.9,garbage_collection_threshold:0.8,max_split_size_mb:32": {
         "fraction": 0.9,
         "threshold": 0.8,
@@ -375,9 +383,16 @@ def test_settings_are_read_as_pytorch_reads_them() -> None:
     assert parse(words) == Settings(words=words, expandable_segments=True, max_split_size_mb=64)
     found = parse("roundup_power2_divisions:[4:2,8:4,>:8]")
     assert found.divisions == (2, 2, 2, 4, *(8,) * 12)
+    # sizes between two that are named have no divisions
+    assert parse("roundup_power2_divisions:[4:2,16:4,>:8]").divisions == (2, 2, 2, 0, 4, *(8,) * 11)
+    found = parse("large_segment_size_mb:12,max_non_split_rounding_mb:16")
+    assert (found.large_segment_bytes, found.rounding_bytes) == (12 * MIB, 16 * MIB)
+    found = parse("large_segment_size_mb:12")
+    assert (found.large_segment_bytes, found.rounding_bytes) == (12 * MIB, 12 * MIB)
     for wrong in ("", "x", "x:1", "max_split_size_mb:1", "max_split_size_mb:nan", "expandable_segments:maybe",
                   "roundup_power2_divisions:3", "garbage_collection_threshold:1.5", "per_process_memory_fraction:1.1",
-                  "per_process_memory_fraction:0"):  # fmt: skip
+                  "per_process_memory_fraction:0", "large_segment_size_mb:10", "max_non_split_rounding_mb:19",
+                  "roundup_power2_divisions:[3:2]"):  # fmt: skip
         with pytest.raises(BadRequestError):
             parse(wrong)
 
