@@ -820,7 +820,54 @@ def jfr_empty_chunks(size: int) -> bytes:
     return _with_a_sample(Recording()) + empty * size
 
 
+_LONG_CLASS = "$$Lambd" * 9_000
+
+
+def jfr_objects_of_a_class(size: int) -> bytes:
+    """``size`` samples of one object that is alive, whose class has a name of 63,000 letters."""
+    recording = Recording()
+    held = recording.held(_LONG_CLASS, ("field", "app/Node", ""))
+    for number in range(size):
+        recording.event("jdk.OldObjectSample", startTime=10**10, allocationTime=number, object=held)
+    return recording.build()
+
+
+def jfr_classes_of_a_name(size: int) -> bytes:
+    """``size`` samples, each of another class, all of which refer to one name of 63,000 letters."""
+    recording = Recording()
+    name = recording.constant("jdk.types.Symbol", string=_LONG_CLASS)
+    for number in range(size):
+        kind = recording.constant("java.lang.Class", name=name, classLoader=number)
+        recording.event("jdk.ObjectAllocationSample", startTime=1, objectClass=kind, weight=8)
+    return recording.build()
+
+
+def jfr_fields_of_a_name(size: int) -> bytes:
+    """A chain of ``size`` references by fields of as many classes, all with one name of 60,000 letters."""
+    recording = Recording()
+    field, referrer = recording.constant("jdk.types.OldObjectField", name="f" * 60_000), 0
+    for number in range(size):
+        kind = recording.class_(f"app/N{number}")
+        held = recording.constant("jdk.types.OldObject", type=kind, referrer=referrer)
+        referrer = recording.constant("jdk.types.Reference", field=field, object=held)
+        if number % 100 == 0:
+            recording.event("jdk.OldObjectSample", startTime=10**10, object=held)
+    return recording.build()
+
+
+def heapprofd_empty_heaps(size: int) -> bytes:
+    """A dump with ``size`` heaps of two bytes each, of which nothing is said."""
+    words = native_heap_files.Interning()
+    heap = native_heap_files.heap(1, [(words.stack((native_heap_files.Code("f"),)), {"allocated": 512})])
+    first = native_heap_files.trace(native_heap_files.dump([heap], words, in_a_row=False))
+    return first + block(1, number(10, 7) + block(37, number(7, 0) + b"\x2a\0" * size))
+
+
 SHAPES: dict[str, Shape] = {
+    "heapprofd-empty-heaps": Shape("pftrace", heapprofd_empty_heaps, 2_000_000),
+    "jfr-objects-of-a-class": Shape("jfr", jfr_objects_of_a_class, 100_000),
+    "jfr-classes-of-a-name": Shape("jfr", jfr_classes_of_a_name, 100_000),
+    "jfr-fields-of-a-name": Shape("jfr", jfr_fields_of_a_name, 5_000),
     "heapprofd-shared-stack": Shape("pftrace", heapprofd_shared_stack, 20_000),
     "heapprofd-inlined": Shape("pftrace", heapprofd_inlined, 4_000),
     "heapprofd-dumps": Shape("pftrace", heapprofd_dumps, 20_000),

@@ -276,6 +276,10 @@ SHARED = {
     "jfr-lines-of-a-method": "info",
     "jfr-threads-of-a-name": "info",
     "jfr-shared-chain": "flame --value held_samples",
+    "jfr-objects-of-a-class": "info",
+    "jfr-classes-of-a-name": "info",
+    "jfr-fields-of-a-name": "info",
+    "heapprofd-empty-heaps": "info",
 }
 """Shapes, and a command that took minutes, gigabytes or fifty times the file for what much of the file shares."""
 

@@ -15,11 +15,14 @@ from memlens.model.timeline import ACTIONS
 from memlens.store.snapshot import Snapshot
 from memlens.store.trace.device import Device
 from memlens.texts import phrase
-from memlens.units import MIB
+from memlens.units import MIB, shortened
 from memlens.views.trace.allocator.blocks import divisions_of
 
 _MAPS = tuple(ACTIONS.index(name) for name in ("segment_map", "segment_unmap"))
 _LARGEST_BYTES = 1 << 50
+_MOST_DIVISIONS = 1 << 31
+_MOST_SHOWN = 100
+"""Characters of a setting in an error."""
 POWERS = 16
 """The number of powers of two that ``roundup_power2_divisions`` has."""
 
@@ -65,7 +68,7 @@ def parse(words: str) -> Settings:
                 case "expandable_segments":
                     found[name] = {"true": True, "false": False}[value.strip().lower()]
                 case "max_split_size_mb":
-                    found[name] = _number(value, 20)
+                    found[name] = _number(value, 20, _LARGEST_BYTES >> 20)
                 case "large_segment_size_mb":
                     found[name] = _megabytes(value, 11)
                 case "max_non_split_rounding_mb":
@@ -85,7 +88,7 @@ def parse(words: str) -> Settings:
 
 def _not_replayed(setting: str) -> BadRequestError:
     return BadRequestError(
-        phrase("{setting} is not a setting that can be replayed", setting=setting),
+        phrase("{setting} is not a setting that can be replayed", setting=shortened(setting, _MOST_SHOWN)),
         advice=phrase(
             "Use {first}, {second}, {third}, {fourth}, {fifth}, {sixth} or {seventh}.",
             first="expandable_segments:True",
@@ -99,7 +102,7 @@ def _not_replayed(setting: str) -> BadRequestError:
     )
 
 
-def _number(value: str, least: float, most: float = float("inf")) -> float:
+def _number(value: str, least: float, most: float) -> float:
     number = float(value)
     if not least < number < most and number != least:
         raise ValueError(value)
@@ -145,7 +148,7 @@ def _divisions(value: str) -> tuple[int, ...]:
 
 
 def _powers(numbers: list[int]) -> tuple[int, ...]:
-    if any(number < 0 or number & (number - 1) for number in numbers):
+    if any(not 0 <= number < _MOST_DIVISIONS or number & (number - 1) for number in numbers):
         raise ValueError(numbers)
     return tuple(numbers)
 

@@ -91,7 +91,9 @@ def profile_of(
 ) -> Profile:
     """Return the profile of samples. Raises :class:`NotASnapshotError` or :class:`DamagedSnapshotError`."""
     heaps = joined.heaps
-    names = [_process(int(pid) & 0xFFFFFFFF, processes) for pid in heaps["pid"]]
+    pids = (heaps["pid"] & 0xFFFFFFFF).tolist()
+    known = {pid: _process(pid, processes) for pid in set(pids)}
+    names = [known[pid] for pid in pids]
     heap_names = [name or _MALLOC for name in joined.names]
     ended = list(_ended(heaps, names))
     if not len(joined.samples):
@@ -372,13 +374,11 @@ def lacking(joined: Joined, damaged: int, *, is_cut: bool) -> Iterator[FileWarni
             "unknown-frames",
             phrase("Frames of stacks that aren't in the trace: {n}.", n=joined.unknown_frames),
         )
-    errors: dict[int, int] = {}
-    for pid, found in zip(
-        joined.heaps["pid"].tolist(), joined.heaps["unwinding_errors"].tolist(), strict=True
-    ):
-        errors[pid] = max(errors.get(pid, 0), found)
-    if any(errors.values()):
+    pids, of_heaps = np.unique(joined.heaps["pid"], return_inverse=True)
+    errors = np.zeros(len(pids), np.uint64)
+    np.maximum.at(errors, of_heaps, joined.heaps["unwinding_errors"])
+    if errors.any():
         said = phrase(
-            "Stacks that the recorder could not follow to their end: {n}.", n=min(sum(errors.values()), 2**53)
+            "Stacks that the recorder could not follow to their end: {n}.", n=min(sum(errors.tolist()), 2**53)
         )
         yield FileWarning("cut-off", said)

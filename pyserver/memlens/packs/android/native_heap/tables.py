@@ -189,7 +189,13 @@ class Trace:
         none = int((rows == NOWHERE).any())
         return Joined(
             samples, heaps, np.array([self._sequences[each] for each in heaps["scope"].tolist()], np.int64),
-            [texts.at(*(int(row[name]) for name in ("buffer", "start", "end"))) for row in heaps],
+            [
+                # most name none
+                texts.at(buffer, start, end) if start < end else ""
+                for buffer, start, end in zip(
+                    *(heaps[name].tolist() for name in ("buffer", "start", "end")), strict=True
+                )
+            ],
             stack_of[of_samples + (1 - none)], list(keys),
             np.concatenate(([0], np.cumsum([len(each) for each in all_frames]))), np.concatenate(all_frames),
             int((rows == NOWHERE).sum()), int((of_frames == NOWHERE).sum()),
@@ -202,7 +208,6 @@ class _Texts:
     def __init__(self, rows: Rows, buffers: list[Buffer]) -> None:
         self._buffers = buffers
         self._rows = rows
-        self._places = list(zip(*(rows[name].tolist() for name in ("buffer", "start", "end")), strict=True))
         self._raw: dict[int, bytes] = {}
 
     def rows(self, scopes: I64, kinds: I64 | int, iids: Rows) -> I64:
@@ -215,7 +220,7 @@ class _Texts:
         if row == NOWHERE:
             return b""
         if row not in self._raw:
-            self._raw[row] = self._at(*self._places[row])
+            self._raw[row] = self._at(*(int(self._rows[name][row]) for name in ("buffer", "start", "end")))
         return self._raw[row]
 
     def at(self, buffer: int, start: int, end: int) -> str:

@@ -14,10 +14,12 @@ from memlens.arrays import I64, U8, U64
 from memlens.formats.containers import Source
 from memlens.formats.errors import DamagedSnapshotError, NotASnapshotError
 from memlens.formats.scanning import run_through
+from memlens.model.frames import MOST_NAME
 from memlens.packs.jvm.flight.kernels import flight as kernel
 from memlens.packs.jvm.flight.metadata import Programs, Reader, types_of
 from memlens.progress import Report
 from memlens.texts import phrase
+from memlens.units import shortened
 
 MAGIC = b"FLR\0"
 _HEADER_BYTES = 68
@@ -168,9 +170,10 @@ class Chunk:
         return text if isinstance(text, str) else ""
 
     def _decoded(self, position: int) -> str | int | None:
-        """What is at a text's byte, decoded once: any number of constants may refer to it."""
+        """What is at a text's byte, decoded and cut once: any number of constants may refer to it."""
         if position not in self._texts:
-            self._texts[position] = self._reader(position).text()
+            text = self._reader(position).text()
+            self._texts[position] = shortened(text, MOST_NAME) if isinstance(text, str) else text
         return self._texts[position]
 
     def arrays(self, type_name: str, array: str, begins: U64, columns: tuple[str, ...]) -> tuple[U64, I64]:

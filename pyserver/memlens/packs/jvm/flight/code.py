@@ -11,6 +11,7 @@ from memlens.formats.symbols.names import plain_name
 from memlens.model.frames import MOST_NAME, Frames, SourceFrame, profiled_frame
 from memlens.packs.jvm.flight.chunks import Chunk
 from memlens.packs.jvm.frames import ClassNames, in_package, outermost
+from memlens.result_cache import remembered
 from memlens.units import shortened
 
 CODE_CONSTANTS = {
@@ -26,6 +27,8 @@ CODE_CONSTANTS = {
 UNKNOWN = "(unknown)"
 _MOST_DEPTH = 4_096
 _MOST_NAME = 2_000
+_MOST_CLASSES = 1 << 10
+"""Whose names as in source are kept: many objects may be of one whose name is long."""
 _PRIMITIVES = {
     "B": "byte", "C": "char", "D": "double", "F": "float", "I": "int", "J": "long", "S": "short", "Z": "boolean",
 }  # fmt: skip
@@ -37,12 +40,13 @@ _KOTLIN = "Kt"
 """What the class of a file's functions ends in, that Kotlin makes: ``FooKt`` of ``Foo.kt``."""
 
 
+@remembered(_MOST_CLASSES)
 def type_name(internal: str) -> str:
     """Return a class's name as in source: ``int[][]`` for ``[[I``, ``java.util.List[]`` for ``[Ljava/util/List;``."""
     depth = len(internal) - len(internal.lstrip("["))
     name = internal[depth:]
     if depth:
-        name = name[1:-1] if name.startswith("L") and name.endswith(";") else _PRIMITIVES.get(name, name)
+        name = name[1:].removesuffix(";") if name.startswith("L") else _PRIMITIVES.get(name, name)
     name = _LAMBDA.sub(r"\1", name).replace("/", ".")
     return shortened(name or UNKNOWN, _MOST_NAME) + "[]" * min(depth, 255)
 
@@ -113,7 +117,7 @@ class ChunkCode:
     def __init__(self, code: Code, chunk: Chunk) -> None:
         self._code, self._chunk = code, chunk
         self._classes: dict[int, str] = {}
-        self._methods: dict[int, tuple[str, str]] = {}
+        self._methods: dict[int, tuple[str, str, str]] = {}
 
     def class_name(self, key: int) -> str:
         """A class's name as the virtual machine has it, ``java/lang/String``; "" for none."""
@@ -149,25 +153,24 @@ class ChunkCode:
 
     def _frames(self, pairs: list[list[int]]) -> Iterator[SourceFrame]:
         for key, line in pairs:
-            class_name, function = self._method(key)
-            if _LIBRARY.search(class_name):
-                # async-profiler has native functions as methods of their library
-                yield profiled_frame("", 0, function, class_name)
-                continue
+            file, function, library = self._method(key)
             # lines below 1 mean: unknown, native
-            yield profiled_frame(source_file(class_name), max(line, 0), function)
+            yield profiled_frame(file, max(line, 0), function, library)
 
-    def _method(self, key: int) -> tuple[str, str]:
-        """The class of a method, and what it is called with it."""
+    def _method(self, key: int) -> tuple[str, str, str]:
+        """The file of a method, what it is called with its class, and the library that it is in if it is native."""
         if key not in self._methods:
             methods = self._chunk.pool("jdk.types.Method")
             owner, name = (methods.value(key, field) or 0 for field in ("type", "name"))
             class_name = self._code.names.of_method(self.class_name(owner))
+            file, library = source_file(class_name), ""
             parts = [type_name(class_name) if class_name else "", self._symbol(name)]
             if _LIBRARY.search(class_name):
+                # async-profiler has native functions as methods of their library
+                file, library = "", class_name
                 parts = [plain_name(parts[1])]
             function = ".".join(part for part in parts if part) or UNKNOWN
-            self._methods[key] = class_name, shortened(function, MOST_NAME)
+            self._methods[key] = file, shortened(function, MOST_NAME), library
         return self._methods[key]
 
     def _symbol(self, key: int) -> str:

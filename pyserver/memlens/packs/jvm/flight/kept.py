@@ -10,11 +10,13 @@ from typing import NamedTuple
 import numpy as np
 
 from memlens.arrays import I64, U32, Mask
+from memlens.model.distinct import grouped
 from memlens.model.expansion import LEAST_ITEMS
 from memlens.model.frames import NATIVE, SourceFrame
 from memlens.packs.jvm import OBJECTS
 from memlens.packs.jvm.flight.chunks import Chunk, Events
 from memlens.packs.jvm.flight.code import ChunkCode, Code, type_name
+from memlens.units import shortened
 
 _OLD, _LIVE, _COLLECTION = "jdk.OldObjectSample", "profiler.LiveObject", "jdk.GarbageCollection"
 _SUMMARY = "jdk.GCHeapSummary"
@@ -38,6 +40,8 @@ KEPT_CONSTANTS = {
 _MOST_LINKS = 4_096
 """References of one chain; virtual machines write up to 200."""
 
+_MOST_FIELD, _MOST_NAME = 100, 2_000
+"""Characters of a field's name, and of a class's in a description."""
 _CLASS, _CLASS_NAME, _SIZE = "java.lang.Class", "Class Name: ", "Size: "
 _MOST_BYTES = 2**48
 _UNKNOWN = "<unknown>"
@@ -114,18 +118,21 @@ class KeptObjects:
 
     def _old(self, chunk: Chunk, code: ChunkCode, events: Events) -> Batch:
         objects = chunk.pool("jdk.types.OldObject")
-        classes = [objects.value(key, "type") or 0 for key in events["object"].tolist()]
         chains = _Chains(self._code, code, chunk)
-        found = []
-        for key, root in zip(events["object"].tolist(), events["root"].tolist(), strict=True):
+        _, roots = np.unique(events["root"], return_inverse=True)
+        held = grouped((events["object"], roots))
+        found, classes = [], []
+        for row in held.first.tolist():
+            key, root = int(events["object"][row]), int(events["root"][row])
             found.append(chains.of(key, root, min(_MOST_LINKS, self._links)))
             self._links -= chains.followed
-        rows = np.array(found, np.uint32).reshape(-1, 3)
+            classes.append(objects.value(key, "type") or 0)
+        rows = np.array(found, np.uint32).reshape(-1, 3)[held.of_rows]
         return Batch(
             int(chunk.header.time_ns(events["startTime"]).max()),
             chunk.header.time_ns(events["allocationTime"]),
             code.stacks(events["stackTrace"]),
-            code.types(np.array(classes, np.int64)),
+            code.types(np.array(classes, np.int64)[held.of_rows]),
             code.threads(events["eventThread"]),
             np.clip(events["objectSize"], 0, _MOST_BYTES),
             rows[:, 0], rows[:, 1], rows[:, 2],
@@ -192,6 +199,8 @@ class _Chains:
         if not field:
             return _Link(_frame(type_name(owner)), "", holder, following)
         name = self._text(self._chunk.pool("jdk.types.OldObjectField").value(field, "name"))
+        # which many classes may have
+        name = shortened(name, _MOST_FIELD)
         static = self._static_class(holder) if type_name(owner) == _CLASS else ""
         owner = self._all.names.of_method(static.replace(".", "/") or owner)
         title = f"{type_name(owner)}.{name}"
@@ -216,7 +225,7 @@ class _Chains:
     def _static_class(self, key: int) -> str:
         """The class that an object of type Class is."""
         text = self._text(self._objects.value(key, "description"))
-        return text.removeprefix(_CLASS_NAME) if text.startswith(_CLASS_NAME) else ""
+        return text[len(_CLASS_NAME) : _MOST_NAME] if text.startswith(_CLASS_NAME) else ""
 
     def _root(self, key: int) -> str:
         """A root in words: ``Stack Variable, Threads``; "" for none."""

@@ -36,7 +36,9 @@ _MOST_DEPTH = 8
 
 _MOST_STEPS = 1 << 12
 """Of one program."""
-_LEAST_WORK, _WORK_OF_FIELD = 1 << 11, 8
+_MOST_NAME = 200
+"""Characters of a field's name; all that are asked for are shorter, and paths have several."""
+_LEAST_WORK, _WORK_OF_FIELD = 1 << 8, 8
 """How many fields all programs of a chunk may go through: so many, and more by the fields that it describes."""
 
 
@@ -158,7 +160,7 @@ def types_of(reader: Reader) -> dict[int, Type]:
         elif name == "field" and current is not None and len(open_elements) == depth_of_class:
             current[2].append(
                 Field(
-                    attributes.get("name", ""),
+                    attributes.get("name", "")[:_MOST_NAME],
                     _integer(attributes, "class"),
                     _integer(attributes, "dimension") > 0,
                     attributes.get("constantPool") == "true",

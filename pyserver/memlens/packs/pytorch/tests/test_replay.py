@@ -392,9 +392,12 @@ def test_settings_are_read_as_pytorch_reads_them() -> None:
     for wrong in ("", "x", "x:1", "max_split_size_mb:1", "max_split_size_mb:nan", "expandable_segments:maybe",
                   "roundup_power2_divisions:3", "garbage_collection_threshold:1.5", "per_process_memory_fraction:1.1",
                   "per_process_memory_fraction:0", "large_segment_size_mb:10", "max_non_split_rounding_mb:19",
-                  "roundup_power2_divisions:[3:2]"):  # fmt: skip
-        with pytest.raises(BadRequestError):
+                  "roundup_power2_divisions:[3:2]", "max_split_size_mb:1e30", "large_segment_size_mb:1e30",
+                  f"large_segment_size_mb:{1 << 64}", f"max_non_split_rounding_mb:{1 << 64}",
+                  f"roundup_power2_divisions:{1 << 64}", "x" * 100_000):  # fmt: skip
+        with pytest.raises(BadRequestError) as refused:
             parse(wrong)
+        assert len(str(refused.value)) < 500
 
 
 EXACT = Calibration(
