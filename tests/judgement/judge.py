@@ -16,6 +16,7 @@ import tomllib
 from collections import Counter
 from collections.abc import Collection, Iterator
 from contextlib import closing
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -121,6 +122,27 @@ def programs(folder: Path) -> Iterator[dict[str, Any]]:
         yield case
 
 
+def recordings(folder: Path) -> Iterator[dict[str, Any]]:
+    """Programs that keep more and more, or don't, each with a recording of some seconds; none without a JDK."""
+    if shutil.which("javac") is None:
+        return
+    here = Path(__file__).parent
+    subprocess.run(["javac", "-g", "-d", folder, here / "programs" / "Recorded.java"], check=True)
+    settings = ROOT / "pyserver" / "memlens" / "packs" / "jvm" / "flight" / "memory.jfc"
+    options = "dumponexit=true,path-to-gc-roots=true"
+    table = tomllib.loads((here / "recordings.toml").read_text("utf-8"))["recordings"]
+    running = []
+    for case in table:
+        case |= {"file": f"Recorded.java: {case['kind']}", "path": folder / f"{case['kind']}.jfr"}
+        recording = f"-XX:StartFlightRecording=settings={settings},filename={case['path']},{options}"
+        # a small young generation, so that objects are sampled and collected often
+        command = ["java", "-XX:+UseSerialGC", "-Xmx64m", "-Xmn8m", recording, "-cp", folder, "shop.Recorded"]
+        running.append(subprocess.Popen([*command, case["kind"]], stdout=subprocess.DEVNULL))
+    for process in running:
+        process.wait(300)
+    yield from table
+
+
 def judge(case: dict[str, Any], snapshot: Snapshot) -> Verdict:
     """What Memlens says of a file, beside what is right."""
     said = headline(snapshot, None).text
@@ -151,6 +173,9 @@ def judge(case: dict[str, Any], snapshot: Snapshot) -> Verdict:
     ]
     firm = frozenset(each.rule for each in found if not getattr(each, "is_note", False))
     missing = sorted(says - set(rules))
+    missing += [
+        text for text in case.get("tells", []) if not any(re.search(text, each.text) for each in found)
+    ]
     return Verdict(case["file"], first, wrong, missing, rules, said, snapshot.info.model, firm)
 
 
@@ -176,7 +201,8 @@ def verdicts(
 def of_programs(chosen: str = "") -> Iterator[Verdict]:
     """Of each program, or of those whose name and kind have a text."""
     with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory() as archives:
-        yield from _verdicts(programs(Path(folder)), chosen, Cache(Path(archives), 1 << 40))
+        cache = Cache(Path(archives), 1 << 40)
+        yield from _verdicts(chain(programs(Path(folder)), recordings(Path(folder))), chosen, cache)
 
 
 def _verdicts(

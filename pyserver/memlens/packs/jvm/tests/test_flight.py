@@ -403,6 +403,46 @@ def test_the_leaking_line_is_found_and_what_holds_it(
     assert "sampled_leak" not in [each.finding.rule for each in found]
 
 
+def test_few_samples_of_late_objects_are_a_leak_while_the_heap_grows(
+    tmp_path: Path, opened: Callable[[Path], Snapshot]
+) -> None:
+    """As a queue that is served too slowly: the first objects are gone."""
+
+    def found(name: str, used: Callable[[int], int]) -> list[str]:
+        recording = Recording()
+        submit, start = (
+            recording.stack(("app/Jobs", name, line)) for name, line in (("submit", 7), ("main", 3))
+        )
+        kind = recording.class_("[B")
+        after = recording.constant("jdk.types.GCWhen", when="After GC")
+        for second in range(10):
+            recording.event("jdk.GarbageCollection", startTime=10**9 * second)
+            recording.event(
+                "jdk.GCHeapSummary", startTime=10**9 * second, when=after, heapUsed=used(second),
+                heapSpace={"committedSize": 20_000},
+            )  # fmt: skip
+        held = recording.held("[B", ("waiting", "java/lang/Class", "Class Name: app.Jobs"))
+        for number in range(10):
+            recording.event(
+                "jdk.OldObjectSample", startTime=10**10, allocationTime=10**9 * number and 10**9 * (4 + number // 2),
+                stackTrace=submit if number else start, object=held,
+                root=recording.root("Static Field", "Class Loader Data"),
+            )  # fmt: skip
+        recording.event(
+            "jdk.ObjectAllocationSample", startTime=5, stackTrace=submit, objectClass=kind, weight=5
+        )
+        rows = ranked(opened(made(tmp_path, recording, name)), None)
+        return [each.finding.sentence.text for each in rows if each.finding.rule == "sampled_leak"]
+
+    (said,) = found("grows.jfr", lambda second: 1000 * (second + 1))
+    assert said == (
+        "Jobs.java:7 (app.Jobs.submit) allocated 9 of 10 sampled objects that are still alive (90%), while the heap "
+        "grew all the time, 9 of them held by app.Jobs.waiting."
+    )
+    # a cache that was filled and forgets
+    assert found("full.jfr", lambda second: 1000 * min(second + 1, 5)) == []
+
+
 def test_an_unfinished_recording_opens_with_what_it_has(tmp_path: Path) -> None:
     recording = leaking()
     whole = recording.build(size=0)
