@@ -4,6 +4,7 @@
 recording with ``path-to-gc-roots`` it pauses once, to look for what holds the objects that it sampled.
 """
 
+import os
 import re
 import sys
 import time
@@ -16,12 +17,15 @@ from memlens.dumping.errors import DumpError
 from memlens.dumping.options import Recording
 from memlens.dumping.processes import Process
 from memlens.packs.jvm.dumping import command
+from memlens.store.files.processes import is_running
 from memlens.texts import phrase
 from memlens.units import shortened
 
 _POLL_S = 0.1
 _MOST_REASON = 500
 _SETTINGS = "memory.jfc"
+_OURS = re.compile(r'\bname="?(memlens-(\d{1,9})-\d{1,20})\b')
+_MOST_ABANDONED = 16
 _STARTED, _STOPPED = "Started recording", "Stopped recording"
 
 
@@ -41,9 +45,10 @@ def record(
     def ask(text: str) -> str:
         return command(process, text, file, options.timeout_s, grown)
 
-    name = f"memlens-{file.parent.stat().st_ino}"
+    name = f"memlens-{os.getpid()}-{file.parent.stat().st_ino}"
     with place.written_by(process.pid, file, beside={_SETTINGS: settings}) as path:
         _check(path)
+        _stop_abandoned(ask)
         folder = path.rpartition("/" if sys.platform != "win32" else "\\")[0]
         said = ask(f'JFR.start name={name} settings="{folder}/{_SETTINGS}" path-to-gc-roots=true')
         if _STARTED not in said:
@@ -60,6 +65,14 @@ def record(
                 ask(f"JFR.stop name={name}")
         if not is_written:
             raise _refused(process, said)
+
+
+def _stop_abandoned(ask: Callable[[str], str]) -> None:
+    """Stop recordings whose ``memlens record`` was killed: they would go on for as long as the virtual machine runs."""
+    found = dict(_OURS.findall(ask("JFR.check")))
+    for name, pid in list(found.items())[:_MOST_ABANDONED]:
+        if not is_running(int(pid)):
+            ask(f"JFR.stop name={name}")
 
 
 def _check(path: str) -> None:

@@ -5,6 +5,7 @@ import os
 import random
 import shutil
 import subprocess
+import sys
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -232,6 +233,19 @@ def test_a_running_program_is_recorded(tmp_path: Path, capsys: pytest.CaptureFix
             ):
                 assert program.poll() is None
             arguments = ["record", str(program.pid), str(out), "--for", "4"]
+            killed = ["record", str(program.pid), str(tmp_path / "killed.jfr"), "--progress", "json"]
+            command = [sys.executable, "-m", "memlens", *killed]
+            with subprocess.Popen(command, stdout=subprocess.PIPE) as recorder:
+                assert recorder.stdout is not None
+                # it says how long it has recorded
+                assert any(b"0:00" in line for line in recorder.stdout)
+                recorder.kill()
+            said = subprocess.run(
+                ["jcmd", str(program.pid), "JFR.check"], capture_output=True, text=True, check=True
+            )
+            assert f"memlens-{recorder.pid}-" in said.stdout, (
+                "the virtual machine doesn't know that it was killed"
+            )
             assert main(arguments) == 0
             # nothing stays in the process
             said = subprocess.run(
