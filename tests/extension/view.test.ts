@@ -116,6 +116,13 @@ describe('a view', () => {
     };
     assert.deepEqual(await report({ ...STATE, compare }), STATE);
     assert.deepEqual(await report({ ...heap, compare, graph: { ...GRAPH, series } }), heap);
+    const long = { ...heap, graph: { ...GRAPH, top: 7 } };
+    assert.deepEqual(await report({ ...long, filter: 'x'.repeat(8193) }), long);
+    assert.deepEqual(await report({ ...heap, filter: '\u{1F600}'.repeat(4096) }), {
+      ...heap,
+      filter: '\u{1F600}'.repeat(4096),
+    });
+    assert.deepEqual(await report(heap), heap);
     for (const odd of [
       null,
       7,

@@ -1,5 +1,8 @@
 import type { GraphState, HeapState, ProfileState, TimelineState, ViewState } from '../../shared/messages';
 
+/** Of a text: a filter has up to 4,096 characters, each of which may be a surrogate pair. */
+const MOST_UNITS = 2 * 4096;
+
 /** How the parts of a state are checked: a link may come from anywhere, and a page may say anything. */
 type Checks<State> = Readonly<Record<keyof State, (value: unknown) => boolean>>;
 
@@ -94,9 +97,11 @@ export function alone(state: ViewState): ViewState {
 /** What a page says of a view, with no other files than the user chose for it; null if it isn't a state. */
 export function ofPage(said: unknown, other: string | null, series: readonly string[]): ViewState | null {
   const { compare, ...fields } = fieldsOf(said);
-  const graph = fieldsOf(fields['graph']);
+  const [graph, { filter }] = [fieldsOf(fields['graph']), fields];
   const state = {
     ...fields,
+    // the server refuses a longer one, without which the rest is kept
+    filter: typeof filter === 'string' && !isText(filter) ? '' : filter,
     compare: null,
     ...('graph' in fields ? { graph: { ...graph, series: [] } } : {}),
   };
@@ -136,7 +141,7 @@ function isNumber(value: unknown): boolean {
 }
 
 export function isText(value: unknown): boolean {
-  return typeof value === 'string' && value.length <= 4096;
+  return typeof value === 'string' && value.length <= MOST_UNITS;
 }
 
 function listOf(fits: (value: unknown) => boolean): (value: unknown) => boolean {

@@ -215,10 +215,7 @@ cdef class Tables(Owner):
             if field == 1 and wire == VARINT:
                 row.iid = varint(r)
             elif field == 2 and wire == BYTES:
-                row.end = read_length(r)
-                row.start = r.at
-                row.end += r.at
-                r.at = row.end
+                read_place(r, &row.start, &row.end)
             else:
                 skip(r, wire)
         push(r, &self.texts, &row)
@@ -307,10 +304,7 @@ cdef class Tables(Owner):
                 row.unwinding_errors = errors_of(&inner)
                 done(r, &inner)
             elif wire == BYTES and field == 11:
-                row.end = read_length(r)
-                row.start = r.at
-                row.end += r.at
-                r.at = row.end
+                read_place(r, &row.start, &row.end)
             elif wire != VARINT:
                 skip(r, wire)
             elif field == 1:
@@ -362,6 +356,14 @@ cdef class Tables(Owner):
             else:
                 skip(r, wire)
         push(r, &self.samples, &row)
+
+
+cdef void read_place(Reader *r, uint64_t *start, uint64_t *end) noexcept nogil:
+    """Read where a text begins and ends."""
+    cdef uint64_t length = read_length(r)
+    start[0] = r.at
+    r.at += length
+    end[0] = r.at
 
 
 cdef uint64_t errors_of(Reader *r) noexcept nogil:
