@@ -14,6 +14,8 @@ import numpy.typing as npt
 from memlens.arrays import I64, U32
 from memlens.kernels.graph.alike import first_alike
 
+_MOST_KEYS = 1 << 62
+
 Number = TypeVar("Number", bound=np.integer[Any])
 
 
@@ -51,8 +53,13 @@ class Grouped(NamedTuple):
 def grouped(columns: Sequence[npt.NDArray[np.integer[Any]]]) -> Grouped:
     """Group rows that have the same in each of their columns, of which there is one at least; none are negative."""
     keys: I64 = columns[0].astype(np.int64)
+    extent = int(keys.max(initial=0)) + 1
     for column in columns[1:]:
-        _, keys = np.unique(keys, return_inverse=True)
-        keys = keys * (int(column.max(initial=0)) + 1) + column.astype(np.int64)
+        width = int(column.max(initial=0)) + 1
+        if extent > _MOST_KEYS // width:
+            known, keys = np.unique(keys, return_inverse=True)
+            extent = len(known)
+        keys = keys * width + column.astype(np.int64)
+        extent *= width
     _, first, of_rows = np.unique(keys, return_index=True, return_inverse=True)
     return Grouped(first, of_rows)

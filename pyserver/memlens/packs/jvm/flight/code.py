@@ -26,6 +26,7 @@ CODE_CONSTANTS = {
 
 UNKNOWN = "(unknown)"
 _MOST_DEPTH = 4_096
+_MOST_LINE = 2**31 - 1
 _MOST_NAME = 2_000
 _MOST_CLASSES = 1 << 10
 """Whose names as in source are kept: many objects may be of one whose name is long."""
@@ -142,8 +143,12 @@ class ChunkCode:
         known = np.array([place for place in places if place is not None], np.int64)
         begins = pool.column("frames")[known].astype(np.uint64)
         ends, rows = self._chunk.arrays("jdk.types.StackTrace", "frames", begins, ("method", "lineNumber"))
-        pairs, numbers = np.unique(rows, axis=0, return_inverse=True)
-        frames = list(self._frames(pairs.tolist()))
+        # lines below 1 mean: unknown, native
+        methods, lines = rows[:, 0], np.clip(rows[:, 1], 0, _MOST_LINE)
+        distinct_methods, of_rows = np.unique(methods, return_inverse=True)
+        pairs, numbers = np.unique(of_rows * (_MOST_LINE + 1) + lines, return_inverse=True)
+        owners = distinct_methods[pairs // (_MOST_LINE + 1)]
+        frames = list(self._frames(owners.tolist(), (pairs % (_MOST_LINE + 1)).tolist()))
         cut = (pool.column("truncated")[known] != 0).tolist()
         found = iter(
             self._code.stacks_of(frames, numbers.ravel().astype(np.uint32), ends.astype(np.int64), cut)
@@ -151,8 +156,8 @@ class ChunkCode:
         numbers_of = [0 if place is None else next(found) for place in places]
         return np.array(numbers_of, np.uint32)[inverse] if len(keys) else np.empty(0, np.uint32)
 
-    def _frames(self, pairs: list[list[int]]) -> Iterator[SourceFrame]:
-        for key, line in pairs:
+    def _frames(self, methods: list[int], lines: list[int]) -> Iterator[SourceFrame]:
+        for key, line in zip(methods, lines, strict=True):
             file, function, library = self._method(key)
             # lines below 1 mean: unknown, native
             yield profiled_frame(file, max(line, 0), function, library)
