@@ -97,6 +97,7 @@ WRITERS = {
     "snapviewer": Writer(TRACE, lambda source, out: ["export", source, "--snapviewer", out], "snapviewer"),
     "report": Writer(TRACE, lambda source, out: ["report", source, "-o", out]),
     "markdown": Writer(PROFILE, lambda source, out: ["report", source, "--markdown", "-o", out]),
+    "baseline": Writer(TRACE, lambda source, out: ["baseline", source, "-o", out]),
     "picture": Writer(PROFILE, lambda source, out: ["picture", source, "-o", out]),
     "contents": Writer(
         HEAP, lambda source, out: ["object", source, "--by-number", an_array(source), "--contents", out]

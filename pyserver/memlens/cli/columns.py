@@ -56,7 +56,7 @@ def say_tables(*tables: Sequence[Row], columns: int | None = None) -> None:
 
 def say_wrapped(sentence: str) -> None:
     """Print a sentence on as many lines as it needs."""
-    for line in wrap(sentence, max(output_columns(), _NARROWEST)):
+    for line in wrap(sentence, max(output_columns(), _NARROWEST), break_on_hyphens=False):
         say(line)
 
 

@@ -92,7 +92,8 @@ def fail(options: argparse.Namespace, problem: Problem) -> int:
             # Ctrl+C has also ended the rest of the pipeline
             drop_output()
     say_problem(problem)
-    return 2 if problem.code == UsageError.code else 1
+    status: int = getattr(options, "failed", 1)
+    return 2 if problem.code == UsageError.code else status
 
 
 def failed(options: argparse.Namespace, error: Exception) -> Problem:

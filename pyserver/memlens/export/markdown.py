@@ -26,7 +26,7 @@ someone, links to pages, addresses and issues, emoji and formulas. Only code is 
 def markdown(summary: Summary) -> Iterator[str]:
     """The lines of a whole summary."""
     if summary.contents:
-        yield f"> {_escaped(summary.contents)}"
+        yield f"> {escaped_markdown(summary.contents)}"
         yield ""
     yield from findings_markdown(summary.headline, summary.findings)
     for table in summary.tables:
@@ -44,7 +44,7 @@ def findings_markdown(headline: HeadlineAnswer, findings: list[SnapshotFinding])
         yield from finding_markdown(finding, "- Note: " if finding.is_note else f"{number}. ")
     if headline.warnings:
         yield ""
-        yield from (f"> {_escaped(warning.message)}" for warning in headline.warnings)
+        yield from (f"> {escaped_markdown(warning.message)}" for warning in headline.warnings)
 
 
 def finding_markdown(finding: SnapshotFinding, bullet: str = "") -> Iterator[str]:
@@ -57,7 +57,7 @@ def finding_markdown(finding: SnapshotFinding, bullet: str = "") -> Iterator[str
 
 def table_markdown(table: Table) -> Iterator[str]:
     """A table with its title."""
-    yield f"### {_escaped(table.title)}"
+    yield f"### {escaped_markdown(table.title)}"
     yield ""
     yield "| " + " | ".join(map(_cell, table.columns)) + " |"
     yield (
@@ -69,7 +69,7 @@ def table_markdown(table: Table) -> Iterator[str]:
         yield "| " + " | ".join(map(_cell, row.cells)) + " |"
     if table.more:
         yield ""
-        yield f"{_escaped(table.more)}"
+        yield f"{escaped_markdown(table.more)}"
 
 
 def place_of(line: LineLink) -> str:
@@ -83,7 +83,7 @@ def _marked(sentence: TextPart) -> str:
     marked = ""
     for part in pieces(sentence):
         is_line = part.line is not None and part.figure is None
-        text = code(part.text) if is_line else _escaped(part.text)
+        text = code(part.text) if is_line else escaped_markdown(part.text)
         # backticks beside each other would be one mark
         marked += f" {text}" if marked.endswith("`") and text.startswith("`") else text
     return marked
@@ -96,7 +96,7 @@ def code(text: str) -> str:
     return f"{fence} {text} {fence}" if len(fence) > 1 else f"`{text}`"
 
 
-def _escaped(text: str) -> str:
+def escaped_markdown(text: str) -> str:
     """Text that shows as it is; words that would become more than text are code."""
     return "".join(
         code(word) if _ACTING.search(word) else _MARKED.sub(r"\\\1", word)
@@ -106,4 +106,6 @@ def _escaped(text: str) -> str:
 
 def _cell(text: str) -> str:
     """The same in a table, whose rows are divided at bars before code is looked for."""
-    return re.sub(r"(\\*)\|", lambda bar: bar[0] if len(bar[1]) % 2 else f"{bar[1]}\\|", _escaped(text))
+    return re.sub(
+        r"(\\*)\|", lambda bar: bar[0] if len(bar[1]) % 2 else f"{bar[1]}\\|", escaped_markdown(text)
+    )

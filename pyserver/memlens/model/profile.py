@@ -53,6 +53,8 @@ LIVE_BYTES, LIVE_COUNT, RSS_BYTES, EXTRA_BYTES, TEMPORARY = (
     "live_bytes", "live_count", "rss_bytes", "heap_extra_bytes", "temporary",
 )  # fmt: skip
 """Names of series that several formats have."""
+AFTER_COLLECTIONS_BYTES = "heap_after_collections_bytes"
+"""The series of what was live in a heap after each collection of garbage."""
 
 
 class StackTree(NamedTuple):

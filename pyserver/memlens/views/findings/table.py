@@ -10,6 +10,7 @@ from memlens.packs.others import Other
 from memlens.store.kept import kept as keeps
 from memlens.store.models import graph_of, heap_dump_of
 from memlens.store.snapshot import Snapshot
+from memlens.texts import Text
 from memlens.views.findings.answers import FindingsAnswer, SnapshotFinding
 from memlens.views.findings.graph import (
     collections,
@@ -19,7 +20,7 @@ from memlens.views.findings.graph import (
     runtime,
     threads,
 )
-from memlens.views.findings.graph.case import GraphCase
+from memlens.views.findings.graph.case import GraphCase, values_removed
 from memlens.views.findings.graph.joined import HOLDING, joined
 from memlens.views.findings.graph.tables_of_runtime import is_of_the_runtime
 from memlens.views.findings.profile import churn, lasting, sites
@@ -31,35 +32,41 @@ from memlens.views.findings.writing import Ranked
 Question = Callable[[Snapshot], list[Ranked]]
 
 
+def _lacks_nothing(_case: object) -> None:
+    """Nothing that a rule needs is missing."""
+
+
 class Rule(NamedTuple):
     """A rule of a model, with the names that its findings have as their ``rule``."""
 
     find: Callable[[Any], Iterator[Ranked]]
     """Gets the case of the model."""
     names: tuple[str, ...]
+    lacks: Callable[[Any], Text | None] = _lacks_nothing
+    """Why it can say nothing about a case, whatever that holds; None if it can."""
 
 
 RULES: dict[Model, tuple[Rule, ...]] = {
     "timeline": (
         Rule(oom.out_of_memory, ("out_of_memory",)),
-        Rule(growth.growing_lines, ("grows_by_step",)),
+        Rule(growth.growing_lines, ("grows_by_step",), growth.too_few_steps),
         Rule(machinery.own_machinery, ("machinery",)),
         Rule(peak.dominant_lines, ("dominant_line",)),
         Rule(peak.dominant_module, ("dominant_module",)),
-        Rule(peak.dominant_categories, ("dominant_category",)),
-        Rule(temporaries.short_lived, ("short_lived",)),
-        Rule(kept.gradients_kept, ("gradients_kept",)),
-        Rule(kept.never_freed, ("never_freed",)),
+        Rule(peak.dominant_categories, ("dominant_category",), peak.no_categories),
+        Rule(temporaries.short_lived, ("short_lived",), temporaries.too_short),
+        Rule(kept.gradients_kept, ("gradients_kept",), kept.no_gradients),
+        Rule(kept.never_freed, ("never_freed",), kept.too_few_steps),
     ),
     "profile": (
-        Rule(lasting.leaks, ("leak",)),
-        Rule(lasting.growth, ("growth",)),
+        Rule(lasting.leaks, ("leak",), lasting.no_leaks),
+        Rule(lasting.growth, ("growth",), lasting.no_growth),
         Rule(sites.one_site, ("one_site",)),
         Rule(sites.no_symbols, ("no_symbols",)),
-        Rule(churn.temporary_allocations, ("temporary_allocations",)),
-        Rule(churn.churn, ("churn",)),
-        Rule(sites.small_allocations, ("small_allocations",)),
-        Rule(sites.oversized_buffers, ("oversized_buffers",)),
+        Rule(churn.temporary_allocations, ("temporary_allocations",), churn.no_temporary),
+        Rule(churn.churn, ("churn",), churn.no_churn),
+        Rule(sites.small_allocations, ("small_allocations",), sites.no_counts),
+        Rule(sites.oversized_buffers, ("oversized_buffers",), sites.no_written),
     ),
     "graph": (
         Rule(threads.out_of_memory, (threads.OUT_OF_MEMORY,)),
@@ -68,10 +75,10 @@ RULES: dict[Model, tuple[Rule, ...]] = {
         Rule(runtime.finalizers, ("finalizers",)),
         Rule(runtime.soft_references, ("soft_references",)),
         Rule(runtime.thread_locals, ("thread_locals",)),
-        Rule(duplicates.strings, ("duplicate_strings",)),
-        Rule(duplicates.arrays, ("duplicate_arrays",)),
-        Rule(duplicates.images, ("equal_images",)),
-        Rule(collections.empty_collections, ("empty_collections",)),
+        Rule(duplicates.strings, ("duplicate_strings",), values_removed),
+        Rule(duplicates.arrays, ("duplicate_arrays",), values_removed),
+        Rule(duplicates.images, ("equal_images",), values_removed),
+        Rule(collections.empty_collections, ("empty_collections",), values_removed),
         Rule(collections.boxed_numbers, ("boxed_numbers",)),
     ),
 }
@@ -95,11 +102,22 @@ def rules_for(info: SnapshotInfo) -> list[Rule]:
     return [
         *RULES[info.model],
         *(
-            Rule(rule.find.load() if other is None else _Guarded(other, rule), rule.findings)
+            Rule(
+                rule.find.load() if other is None else _Guarded(other, rule),
+                rule.findings,
+                values_removed if rule.of_waste else _lacks_nothing,
+            )
             for rule in of_pack
             if rule.model in ("", info.model)
         ),
     ]
+
+
+def cannot_say(snapshot: Snapshot, device: int | None, name: str) -> Text | None:
+    """Why no rule can make a finding of a name, whatever the snapshot holds; None if one can."""
+    case = _case(snapshot, device)
+    reasons = [rule.lacks(case) for rule in rules_for(snapshot.info) if name in rule.names]
+    return None if None in reasons else next(iter(reasons), None)
 
 
 def names_of_rules(model: Model) -> set[str]:

@@ -1,5 +1,7 @@
 """The names of samples' labels, and of lines over time."""
 
+from memlens.model.profile import AFTER_COLLECTIONS_BYTES
+
 TYPE, THREAD, HELD_BY, ROOT, AGE = "type", "thread", "held by", "root", "age"
 
-AFTER = "heap_after_collections_bytes"
+AFTER = AFTER_COLLECTIONS_BYTES

@@ -378,6 +378,11 @@ def common_reference(case: GraphCase, members: Numbers) -> str:
     return f"{case.type_name(kind)}{field}"
 
 
+def values_removed(case: GraphCase) -> Text | None:
+    """Why findings about values are left out; None if the dump has them."""
+    return next((each.said for each in case.info.warnings if each.code == "values-removed"), None)
+
+
 def mostly_through(case: GraphCase, members: Numbers) -> Text | str:
     """The same as the end of a sentence."""
     field = common_reference(case, members)

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from memlens.texts import phrase
+from memlens.texts import Text, phrase
 from memlens.units import MIB, format_bytes
 from memlens.views.findings.profile.case import ProfileCase, is_own
 from memlens.views.findings.profile.itself import is_made_by_itself
@@ -11,6 +11,20 @@ from memlens.views.findings.writing import Ranked, made, percent
 TEMPORARY_COUNT, TEMPORARY_SHARE = 10_000, 0.05
 CHURN_BYTES, CHURN_SHARE, HELD_SHARE = 16 * MIB, 0.2, 0.02
 MOST_LINES = 2
+
+
+def no_temporary(case: ProfileCase) -> Text | None:
+    """Why nothing is known of temporary allocations."""
+    if (case.number("count", "temporary"), case.number("count", "total")).count(None):
+        return phrase("The profile doesn't count temporary allocations.")
+    return None
+
+
+def no_churn(case: ProfileCase) -> Text | None:
+    """Why it isn't known what is allocated and soon freed."""
+    if (case.number("bytes", "total"), case.number("bytes", "peak", "live")).count(None):
+        return phrase("The profile doesn't have both what was allocated in all and what was live.")
+    return None
 
 
 def temporary_allocations(case: ProfileCase) -> Iterator[Ranked]:

@@ -21,20 +21,41 @@ MOST_LEAKS, MOST_GROWING = 3, 2
 LEAST_BINS, GROWN_SHARE = 8, 0.1
 
 
+def no_leaks(case: ProfileCase) -> Text | None:
+    """Why it isn't known what leaks."""
+    value = case.number("bytes", "end")
+    if value is None or case.info.values[value].negative:
+        return phrase("The profile doesn't say what was still live when the program ended.")
+    if bool(pool_stacks(case.snapshot)[case.snapshot.samples.stack].any()):
+        return phrase("What is live at the end may be pools of Python's allocator, which it keeps.")
+    return None
+
+
+def no_growth(case: ProfileCase) -> Text | None:
+    """Why it isn't known what grows over time."""
+    info = case.info
+    has_times = case.snapshot.times is not None and info.has_flow and info.has_frees
+    if not has_times or case.main.meaning not in ("peak", "live"):
+        return phrase("The profile doesn't say what was live over time.")
+    if info.bins < LEAST_BINS:
+        return phrase(
+            "The profile has {n} parts of its time, and {least} are needed.", n=info.bins, least=LEAST_BINS
+        )
+    return None
+
+
 def leaks(case: ProfileCase) -> Iterator[Ranked]:
     """Lines of the user's code that have at least 64 KiB, 5% of what is live when the program ends, and 1% of the peak.
 
     None where that may be pools of Python's allocator, which it keeps.
     """
     value = case.number("bytes", "end")
-    if value is None or case.total(value) <= 0 or case.info.values[value].negative:
+    if value is None or case.total(value) <= 0 or no_leaks(case) is not None:
         return
     peak = case.number("bytes", "peak")
     least = max(
         LEAK_BYTES, LEAK_SHARE * case.total(value), LEAK_OF_PEAK * case.total(peak) if peak is not None else 0
     )
-    if bool(pool_stacks(case.snapshot)[case.snapshot.samples.stack].any()):
-        return
     found = case.by_line(value, "leaked")
     shown = [group for group in found.groups if is_own(group) and group.amount >= least]
     # an allocator or helper doesn't free anything itself: its callers do
@@ -70,9 +91,7 @@ def growth(case: ProfileCase) -> Iterator[Ranked]:
     purpose grows as well, so it isn't called a leak.
     """
     info, times = case.info, case.snapshot.times
-    if times is None or info.bins < LEAST_BINS or not (info.has_flow and info.has_frees):
-        return
-    if case.main.meaning not in ("peak", "live"):
+    if times is None or no_growth(case) is not None:
         return
     edges = [round(part * info.bins) for part in (0.2, 0.4, 0.6, 0.8)]
     live = [_live(case, edge) for edge in edges]

@@ -63,6 +63,21 @@ def _kind(case: ProfileCase) -> FigureKind:
     return "live" if case.main.meaning in ("peak", "live", "end") else "value"
 
 
+def no_counts(case: ProfileCase) -> Text | None:
+    """Why nothing is known of the sizes of single allocations."""
+    count = case.number("count", "total", "live")
+    if count is None or case.number("bytes", case.info.values[count].meaning) is None:
+        return phrase("The profile doesn't count allocations.")
+    return None
+
+
+def no_written(case: ProfileCase) -> Text | None:
+    """Why it isn't known what was never written to."""
+    if {"written_bytes", "total_bytes"} <= {value.name for value in case.info.values}:
+        return None
+    return phrase("The profile doesn't say how much was written to.")
+
+
 def small_allocations(case: ProfileCase) -> Iterator[Ranked]:
     """A line of the user's code itself makes at least 100,000 allocations, a tenth of all, of at most 64 B on average.
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from memlens.texts import phrase, plural
+from memlens.texts import Text, phrase, plural
 from memlens.units import MIB, format_bytes
 from memlens.views.answers import Frame
 from memlens.views.findings.answers import Evidence, Figure
@@ -25,15 +25,30 @@ LEAST_SHARE = 0.01
 MOST_LINES = 3
 
 
+def too_few_steps(case: TraceCase) -> Text | None:
+    """Why growth by step isn't known."""
+    return steps_missing(case, LEAST_ENDS)
+
+
+def steps_missing(case: TraceCase, least: int) -> Text | None:
+    """Why a trace doesn't have so many steps."""
+    found = find_steps(case.snapshot, case.device)
+    if len(found.last) >= least:
+        return None
+    if not len(found.last):
+        return found.how
+    return phrase("The trace has {n} steps, and {least} are needed.", n=len(found.last), least=least)
+
+
 def growing_lines(case: TraceCase) -> Iterator[Ranked]:
     """Lines of which never less is live at a step's end than at the one before.
 
     Growth is at least 1 MiB and 1% of the peak from the first step's end to the last one's, over at least three ends,
     and more at two thirds of them. Lines that are inferred, and code without lines, are left out.
     """
-    found = growth(case.snapshot, case.number, MOST_LINES)
-    if found.ends < LEAST_ENDS:
+    if too_few_steps(case) is not None:
         return
+    found = growth(case.snapshot, case.number, MOST_LINES)
     steps = find_steps(case.snapshot, case.device)
     least = max(MIB, LEAST_SHARE * case.info.peak_bytes)
     for row in found.rows:

@@ -4,12 +4,12 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from memlens.texts import phrase
+from memlens.texts import Text, phrase
 from memlens.units import MIB
 from memlens.views.findings.answers import Evidence, Figure
 from memlens.views.findings.groups import top_groups
 from memlens.views.findings.trace.case import TraceCase
-from memlens.views.findings.trace.growth import growing_lines
+from memlens.views.findings.trace.growth import growing_lines, steps_missing
 from memlens.views.findings.writing import Ranked, amount, made, percent
 from memlens.views.selection.sets import AllocationSet
 from memlens.views.trace.steps.finding import find_steps
@@ -21,6 +21,23 @@ GRADIENT_SHARE = 0.05
 _NEVER_FREED = "is:live -is:before"
 
 
+def too_few_steps(case: TraceCase) -> Text | None:
+    """Why it isn't known what is never freed."""
+    return steps_missing(case, LEAST_STEPS)
+
+
+def no_gradients(case: TraceCase) -> Text | None:
+    """Why nothing is known of gradients."""
+    if not _gradients(case):
+        return phrase("The file has no category of gradients.")
+    return steps_missing(case, 2)
+
+
+def _gradients(case: TraceCase) -> list[int]:
+    names = case.snapshot.timeline.categories
+    return [number for number, name in enumerate(names) if name.split(" (")[0] == "gradient"]
+
+
 def never_freed(case: TraceCase) -> Iterator[Ranked]:
     """Lines that free (almost) nothing of what they allocate: at least 90% of what they allocated up to the end of the
     last step but one is live at the end of the trace.
@@ -28,9 +45,9 @@ def never_freed(case: TraceCase) -> Iterator[Ranked]:
     At least three steps, two allocations in the second step or later, 1 MiB and 5% of the peak. Lines that grow by
     step are reported as such.
     """
-    steps = find_steps(case.snapshot, case.device)
-    if len(steps.last) < LEAST_STEPS:
+    if too_few_steps(case) is not None:
         return
+    steps = find_steps(case.snapshot, case.device)
     until = int(steps.last[-2])
     survived = AllocationSet(case.number, "survived", 0, until)
     kept = top_groups(case.snapshot, survived, "line", 20, "survived", _NEVER_FREED)
@@ -75,11 +92,10 @@ def gradients_kept(case: TraceCase) -> Iterator[Ranked]:
 
     For files that have categories or for which gradients were inferred, with at least two steps.
     """
-    names = case.snapshot.timeline.categories
-    numbers = [number for number, name in enumerate(names) if name.split(" (")[0] == "gradient"]
-    steps = find_steps(case.snapshot, case.device)
-    if not numbers or len(steps.first) < 2:
+    if no_gradients(case) is not None:
         return
+    names, numbers = case.snapshot.timeline.categories, _gradients(case)
+    steps = find_steps(case.snapshot, case.device)
     device = case.device
     rows = np.flatnonzero(np.isin(device.category, numbers))
     start, end, size = device.start[rows], device.end[rows], device.size[rows]

@@ -90,9 +90,14 @@ def dominant_module(case: TraceCase) -> Iterator[Ranked]:
     yield Ranked(0.7 * sums[name] / rows.set_bytes, finding)
 
 
+def no_categories(case: TraceCase) -> Text | None:
+    """Why nothing is known of categories."""
+    return None if case.snapshot.timeline.categories else phrase("The file has no categories.")
+
+
 def dominant_categories(case: TraceCase) -> Iterator[Ranked]:
     """Categories of at least a quarter of the peak, in files that have them or for which they were inferred."""
-    if not case.snapshot.timeline.categories:
+    if no_categories(case) is not None:
         return
     found = top_groups(case.snapshot, case.peak, "category", 4)
     for group in found.groups if found.total > 0 else ():

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from memlens.texts import phrase
+from memlens.texts import Text, phrase
 from memlens.units import MIB
 from memlens.views.findings.groups import top_groups
 from memlens.views.findings.trace.case import TraceCase
@@ -15,13 +15,20 @@ LEAST_SHARE = 0.05
 MOST_LINES = 2
 
 
+def too_short(case: TraceCase) -> Text | None:
+    """Why nothing is known of what is short-lived."""
+    if case.info.events >= LEAST_TRACE:
+        return None
+    return phrase("The trace has {n} events, and {least} are needed.", n=case.info.events, least=LEAST_TRACE)
+
+
 def short_lived(case: TraceCase) -> Iterator[Ranked]:
     """Lines whose short-lived allocations hold at least 5% of the peak, and 1 MiB.
 
     Short-lived is what is freed within a five-hundredth of the trace, at least 16 events and at most 100; traces of
     fewer than 2,000 events are too short to say so.
     """
-    if case.info.events < LEAST_TRACE:
+    if too_short(case) is not None:
         return
     life = min(MOST_EVENTS, max(LEAST_EVENTS, int(LIFE_SHARE * case.info.events)))
     # in-place operations lower nothing that a framework allocates for itself

@@ -1,0 +1,1 @@
+"""What came of limits, for those who read it: SARIF, JUnit's XML, and Markdown for a comment."""
