@@ -3,8 +3,8 @@
 What is read: samples of allocations (``jdk.ObjectAllocationSample``; of older virtual machines and async-profiler
 ``ObjectAllocationInNewTLAB`` and ``OutsideTLAB``), a sample of the objects that are still alive with what holds them
 (``jdk.OldObjectSample``, ``profiler.LiveObject``), native memory that async-profiler sampled (``profiler.Malloc``,
-``profiler.Free``), and how the heap and the process grew. Whatever else a recording
-has, as command lines, environment and properties, is neither kept nor shown.
+``profiler.Free``), how many objects of each type a collection counted, and how the heap and the process grew. Whatever
+else a recording has, as command lines, environment and properties, is neither kept nor shown.
 
 Sources: ``metadata.xml`` (the events), ``leakprofiler/`` (old objects) of OpenJDK's HotSpot; ``flightRecorder.cpp`` of
 async-profiler.
@@ -25,6 +25,7 @@ from memlens.model.info import FileWarning, ValueType
 from memlens.model.profile import LABEL_DTYPE, Column, Profile, sums_fit
 from memlens.packs.jvm.flight.chunks import MAGIC, Chunk, chunks
 from memlens.packs.jvm.flight.code import CODE_CONSTANTS, ChunkCode, Code
+from memlens.packs.jvm.flight.counts import COUNT_EVENTS, Counts, TypeCounts
 from memlens.packs.jvm.flight.heap import HEAP_CONSTANTS, HEAP_EVENTS, HeapOverTime
 from memlens.packs.jvm.flight.kept import KEPT_CONSTANTS, KEPT_EVENTS, Batch, KeptObjects
 from memlens.packs.jvm.flight.labels import AGE, HELD_BY, ROOT, THREAD, TYPE
@@ -46,6 +47,7 @@ _EVENTS = {
     **KEPT_EVENTS,
     **HEAP_EVENTS,
     **NATIVE_EVENTS,
+    **COUNT_EVENTS,
 }
 _CONSTANTS = {**CODE_CONSTANTS, **KEPT_CONSTANTS, **HEAP_CONSTANTS}
 _RESOLUTION_NS = 10_000_000
@@ -62,6 +64,8 @@ NATIVE_COUNT = ValueType("native_count", "count", "live", phrase("Sampled native
 NATIVE_ALLOCATED = ValueType(
     "native_total_bytes", "bytes", "other", phrase("Native memory allocated (samples)")
 )
+COUNTED_BYTES = ValueType("heap_bytes", "bytes", "live", phrase("In the heap after a collection, by type"))
+COUNTED = ValueType("heap_count", "count", "live", phrase("Objects after a collection, by type"))
 ALLOCATED = ValueType("allocated_bytes", "bytes", "total", phrase("Allocated (estimated)"))
 
 
@@ -128,6 +132,7 @@ class _Recording:
         self._kept = KeptObjects(self._code, file_bytes)
         self._heap = HeapOverTime()
         self._native = NativeMemory()
+        self._counts = TypeCounts(self._code)
         self._sampled, self._older = _Rows(), _Rows()
         self._unfinished = 0
 
@@ -145,6 +150,7 @@ class _Recording:
         self._kept.add(chunk, code)
         self._heap.add(chunk)
         self._native.add(chunk, code)
+        self._counts.add(chunk, code)
 
     def _take(self, rows: _Rows, chunk: Chunk, code: ChunkCode, name: str, size: str) -> None:
         events = chunk.events.get(name)
@@ -167,6 +173,8 @@ class _Recording:
         if self._native:
             values += _native(self._native.blocks())
         has_stacks = bool(values) and bool(values[0].samples.stacks.any())
+        if self._counts.last is not None:
+            values += _counted(self._counts.last)
         values.append(_Value(ALLOCATED, allocated, allocated.sums))
         parts = [values[0].samples, *(each.samples for each in values[1:])]
         parts = [
@@ -181,7 +189,9 @@ class _Recording:
             raise DamagedSnapshotError(phrase("The sum of the values is too large"))
         first = int(ends[-1]) - len(allocated.stacks)
         times = self._heap.times(start_ns, rows.column("time"), first + allocated.of_rows, sizes)
-        if batch is None and not (rows or self._native or (times is not None and times.series)):
+        if batch is None and not (
+            rows or self._native or self._counts.last or (times is not None and times.series)
+        ):
             raise NotASnapshotError(
                 phrase(
                     "The recording has no samples of allocations, no objects that are still alive and no sizes of "
@@ -319,6 +329,15 @@ def _native(blocks: Blocks) -> list[_Value]:
         _Value(NATIVE, found, _sums(live, found.of_rows)),
         _Value(NATIVE_COUNT, found, _sums(blocks.is_live.astype(np.int64), found.of_rows)),
         _Value(NATIVE_ALLOCATED, found, found.sums),
+    ]
+
+
+def _counted(counts: Counts) -> list[_Value]:
+    """The values of the objects that a collection counted."""
+    found = _distinct(counts.stacks, {TYPE: counts.types}, counts.sizes)
+    return [
+        _Value(COUNTED_BYTES, found, found.sums),
+        _Value(COUNTED, found, _sums(counts.counts, found.of_rows)),
     ]
 
 

@@ -64,6 +64,10 @@ TYPES: dict[str, Fields] = {
         ("startTime", "long"), ("when", "@jdk.types.GCWhen"), ("heapSpace", "jdk.types.VirtualSpace"),
         ("heapUsed", "long"),
     ),
+    "jdk.ObjectCountAfterGC": (
+        ("startTime", "long"), ("gcId", "int"), ("objectClass", "@java.lang.Class"), ("count", "long"),
+        ("totalSize", "long"),
+    ),
     "jdk.InitialSystemProperty": (("startTime", "long"), ("key", "java.lang.String"), ("value", "java.lang.String")),
     "jdk.CPULoad": (("startTime", "long"), ("user", "float"), ("machine", "double"), ("tags", "java.lang.String[]")),
 }  # fmt: skip

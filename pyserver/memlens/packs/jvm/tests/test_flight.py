@@ -369,6 +369,21 @@ def test_native_memory_that_is_not_freed(tmp_path: Path) -> None:
     assert "native memory" in profile.warnings[0].message
 
 
+def test_the_last_collection_that_counted_objects_says_how_many_there_are(tmp_path: Path) -> None:
+    recording = Recording()
+    order, text = recording.class_("app/Order"), recording.class_("[B")
+    for collection, count in ((3, 10), (7, 40)):
+        for number, kind in enumerate((order, text)):
+            recording.event(
+                "jdk.ObjectCountAfterGC", startTime=100 * collection + number, gcId=collection, objectClass=kind,
+                count=count + number, totalSize=24 * count + number,
+            )  # fmt: skip
+    profile = load(made(tmp_path, recording))
+    assert [each.name for each in profile.value_types] == ["heap_bytes", "heap_count", "allocated_bytes"]
+    assert stacks(profile, "heap_bytes") == {("app.Order:0",): 960, ("byte[]:0",): 961}
+    assert stacks(profile, "heap_count") == {("app.Order:0",): 40, ("byte[]:0",): 41}
+
+
 def test_strings_in_all_forms(tmp_path: Path) -> None:
     recording = Recording()
     forms = ["näme", "plain", "\U0001f600x", "later"]
