@@ -107,7 +107,7 @@ main(async () => {
     await vscode.runCommand('Memlens: Query with SQL');
     await view.locator('.sql .cm-content').waitFor();
     await view.runQuery(QUERY);
-    await view.locator('.sql .sql-body .sql-row').first().waitFor();
+    await view.locator('.sql .sql-row').first().waitFor();
     await take('sql');
     await pane('Show Flame Graph', 'flame-graph');
     await view.flameForm('functions');
@@ -121,7 +121,7 @@ main(async () => {
       has: vscode.page.locator('.label-name').getByText('mended.pickle', { exact: true }),
     });
     await other.first().click();
-    await view.locator('.compare-table tbody tr').first().waitFor();
+    await view.locator('.compare-row').first().waitFor();
     await take('compare');
     await vscode.resize(1240, 860);
     await vscode.runCommand('Memlens: Show Timeline');
@@ -152,7 +152,7 @@ main(async () => {
       .locator('.quick-input-list .monaco-list-row', { hasText: 'later.pb.gz' })
       .first()
       .click();
-    await words.locator('.compare-table tbody tr').first().waitFor();
+    await words.locator('.compare-row').first().waitFor();
     await words.settings('.compare-controls', (sheet) =>
       sheet.getByRole('button', { name: 'Flame graph', exact: true }).click(),
     );

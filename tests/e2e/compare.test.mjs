@@ -32,7 +32,7 @@ test.beforeAll(async () => {
 });
 test.afterAll(() => vscode?.close());
 
-const rows = () => view.locator('.compare-table tbody tr');
+const rows = () => view.locator('.compare-row');
 const choose = async (name) => {
   const row = vscode.page.locator('.quick-input-list .monaco-list-row', {
     has: vscode.page.locator('.label-name').getByText(name, { exact: true }),
@@ -60,7 +60,7 @@ test('a click on a line that moved opens it here', async () => {
   const { before: place } = expected.rows[index];
   await rows().nth(index).click();
   await vscode.atLine('model.py', place.line);
-  await view.locator(`.compare-table tr[aria-selected=true]`).waitFor();
+  await view.locator(`.compare-row[aria-selected=true]`).waitFor();
 });
 
 /** Makes room: the picture would be too small beside the text. */

@@ -89,7 +89,7 @@ test('every text can be read in every theme', async () => {
   }
 });
 
-const rows = () => view.locator('.compare-table tbody tr');
+const rows = () => view.locator('.compare-row');
 
 test('it is compared with an open profile', async () => {
   await opened(OTHER);

@@ -165,7 +165,7 @@ walk('what changed since yesterday?', 'words-today.pb.gz', async (view, click) =
   await vscode.pick(offered.first());
   const { rows } = await vscode.memlens('compare', 'words.pb.gz', 'words-today.pb.gz');
   const [{ after: now, before: then, difference_bytes: difference }] = rows;
-  const row = view.locator('.compare-table tbody tr').first();
+  const row = view.locator('.compare-row').first();
   await row.waitFor();
   await view.settled();
   const text = (await row.innerText()).replaceAll('\u00a0', ' ');

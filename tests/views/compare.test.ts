@@ -53,10 +53,11 @@ async function opened(mine: string, other: string): Promise<void> {
   await page.compare(at(other), false);
 }
 
-const rows = (): HTMLElement[] => page.all('.compare-table tbody tr');
+const rows = (): HTMLElement[] => page.all('.compare-row');
 const cells = (index: number): string[] =>
-  [...(rows()[index]?.querySelectorAll('td') ?? [])].map(({ textContent }) => textContent);
-const titles = (): string[] => rows().map((row) => row.querySelector<HTMLElement>('td:nth-child(2)')!.title);
+  [...(rows()[index]?.querySelectorAll('[role=gridcell]') ?? [])].map(({ textContent }) => textContent);
+const titles = (): string[] =>
+  rows().map((row) => row.querySelector<HTMLElement>('[aria-colindex="2"]')!.title);
 const titleOf = (difference: number, unit = ' bytes'): string => {
   const amount = `${Math.abs(difference).toLocaleString('en-US')}${unit}`;
   return difference === 0 ? 'No difference' : `${amount} ${difference > 0 ? 'more' : 'less'} after`;

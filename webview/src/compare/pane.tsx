@@ -1,7 +1,7 @@
 // What is different between this snapshot and another, by line, function, file or stack.
 
 import { batch, signal } from '@preact/signals';
-import { createRef, type VNode } from 'preact';
+import type { VNode } from 'preact';
 import type { CompareAnswer, ComparedRow, Frame } from '../../../extension/shared/protocol.gen';
 import { sentencesOf } from '../base/request';
 import { Latest } from '../base/latest';
@@ -11,7 +11,7 @@ import { Bar } from '../shell/bar';
 import type { BarRoom, Pane, PaneRoom } from '../shell/pane';
 import type { SavedComparison } from '../base/saved';
 import { debounce } from '../widgets/dom';
-import { Table, type TableRows } from '../widgets/table';
+import { Table } from '../widgets/table';
 import { Banner, bannerOf, SearchBox, Sides, type BannerText } from './bar';
 import type { CompareContext } from './comparison';
 import type { ComparedSets } from '../flame/source';
@@ -22,8 +22,6 @@ import { COMPARE_PAGE, compareColumns, orderOf, type CompareOrder } from './tabl
 
 const SEARCH_AFTER_MS = 150;
 
-const NO_ROWS: TableRows<ComparedRow> = { columns: [], rows: [], total: 0, sort: null, answer: null };
-
 export const comparePane = (context: CompareContext): Pane => new ComparePane(context);
 
 class ComparePane implements Pane {
@@ -32,11 +30,26 @@ class ComparePane implements Pane {
   readonly usesSet = true;
   /** Why there is nothing to compare. */
   private readonly banner = signal<BannerText | null>(null);
-  private readonly scroller = createRef<HTMLDivElement>();
   /** Raised when what is compared, or how, is another. */
   private readonly version = signal(0);
   private readonly shown = signal<SavedComparison>('table');
-  private readonly table = signal(NO_ROWS);
+  private readonly table = new Table<ComparedRow>({
+    name: 'compare',
+    label: t('Comparison'),
+    pick: (row) => this.pick(row, false),
+    open: (row, beside) => this.pick(row, beside),
+    sort: ({ column, descending }) => {
+      this.order = orderOf(column);
+      // figures come largest first, names from A on
+      this.reverse = descending === (this.order === 'name');
+      this.fetch(0);
+    },
+    more: (offset) => {
+      if (!this.asking.asking) this.fetch(offset);
+    },
+    post: (message) => this.context.api.post(message),
+    placeOf: (row) => row.after ?? row.before,
+  });
   private readonly summary = signal('');
   private readonly caption = signal('');
   private search = '';
@@ -103,33 +116,13 @@ class ComparePane implements Pane {
   };
 
   private readonly Content = (): VNode => {
-    const { version, drawn, graph, summary, caption, context } = this;
+    const { version, drawn, graph, summary, caption } = this;
     const Graph = graph.value?.View;
     return (
       <>
         {Graph && <Graph hidden={!drawn} />}
         <div class="compare-rows" data-version={version.value} hidden={drawn}>
-          <Table<ComparedRow>
-            name="compare"
-            label={t('Comparison')}
-            shown={this.table}
-            scroller={this.scroller}
-            actions={{
-              pick: (row) => this.pick(row, false),
-              open: (row, beside) => this.pick(row, beside),
-              sort: ({ column, descending }) => {
-                this.order = orderOf(column);
-                // figures come largest first, names from A on
-                this.reverse = descending === (this.order === 'name');
-                this.fetch(0);
-              },
-              more: (offset) => {
-                if (!this.asking.asking) this.fetch(offset);
-              },
-              post: (message) => context.api.post(message),
-            }}
-            about={(row) => ({ place: row.after ?? row.before })}
-          />
+          <this.table.View />
           <p class="compare-caption muted">{visible(caption.value)}</p>
         </div>
         {/* what is said of the rows comes after them */}
@@ -241,17 +234,17 @@ class ComparePane implements Pane {
 
   private add(answer: CompareAnswer): void {
     const { order, reverse, context } = this;
-    const before = this.table.peek();
+    const before = this.table.now;
     const first = answer.offset === 0;
     if (!first && answer.offset !== before.rows.length) return;
     const rows = first ? answer.rows : [...before.rows, ...answer.rows];
     const widest = rows.reduce((most, row) => Math.max(most, Math.abs(row.difference_bytes)), 1);
     batch(() => {
-      this.table.value = {
+      this.table.show({
         ...{ columns: compareColumns(widest), rows, total: answer.found },
         sort: { column: order, descending: (order !== 'name') !== reverse },
         answer: first ? answer : before.answer,
-      };
+      });
       this.summary.value = totalsText(context, answer);
       this.caption.value = rowsText(context, answer, this.search, this.inferredSteps);
     });
@@ -259,7 +252,7 @@ class ComparePane implements Pane {
 
   private clear(why: string): void {
     batch(() => {
-      this.table.value = { ...NO_ROWS, columns: compareColumns(1) };
+      this.table.show({ columns: compareColumns(1), rows: [], total: 0, sort: null, answer: null });
       this.summary.value = '';
       this.caption.value = why;
     });

@@ -25,7 +25,7 @@ export function compareColumns(widest: number): readonly TableColumn<ComparedRow
   return [
     {
       ...{ key: 'name', name: t('Place'), number: false, width: 'minmax(220px, 100fr)' },
-      cell: (row) => ({ class: 'wide', content: <Place row={row} />, title: titleOf(row) }),
+      cell: (row) => ({ content: <Place row={row} />, title: titleOf(row) }),
       copied: nameOfRow,
     },
     {

@@ -7,7 +7,7 @@ import { libraryMark } from '../base/format';
 import { t } from '../base/l10n';
 import { shorten } from '../base/text';
 import { ShareBar } from '../widgets/share-bar';
-import type { GridCell } from '../widgets/tree-grid';
+import type { GridCell } from '../widgets/grid';
 import { changeOf, changeText, sideText, turnOf, type Sided } from './difference';
 import { nameText, share, type Places } from './words';
 

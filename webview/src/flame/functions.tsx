@@ -11,7 +11,7 @@ import { t } from '../base/l10n';
 import type { MenuEntry } from '../widgets/menu';
 import { LazyRows, type LazyAnswer } from '../widgets/lazy-rows';
 import { LazyTree } from '../widgets/lazy-tree';
-import type { GridCell } from '../widgets/tree-grid';
+import type { GridCell } from '../widgets/grid';
 import { changeCell, isCharged, nameCell, shareCell, sizeCell } from './cells';
 import { countText, type Sided } from './difference';
 import type { Places } from './words';

@@ -10,7 +10,7 @@ import type { KeptAttribution } from '../shell/attribution';
 import type { MenuEntry } from '../widgets/menu';
 import { LazyRows, type NodeRow } from '../widgets/lazy-rows';
 import { LazyTree } from '../widgets/lazy-tree';
-import type { GridCell, GridColumn } from '../widgets/tree-grid';
+import type { GridCell, GridColumn } from '../widgets/grid';
 import { comparedCells, isCharged, nameCell, shareCell, sizeCell } from './cells';
 import type { Sided } from './difference';
 import type { Places } from './words';

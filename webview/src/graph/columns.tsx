@@ -4,7 +4,7 @@ import type { GraphInfo, ObjectRow } from '../../../extension/shared/protocol.ge
 import { share } from '../base/format';
 import { t } from '../base/l10n';
 import { ShareBar } from '../widgets/share-bar';
-import type { GridColumn, Room } from '../widgets/tree-grid';
+import type { GridColumn, Room } from '../widgets/grid';
 import { showsNative } from './native';
 import { bytesCell, type Cell } from './words';
 

@@ -12,7 +12,7 @@ import { bytes, count } from '../base/format';
 import { plural, said, t } from '../base/l10n';
 import { visible } from '../base/text';
 import { arrow, direction } from '../compare/comparison';
-import type { GridColumn } from '../widgets/tree-grid';
+import type { GridColumn } from '../widgets/grid';
 import {
   figureColumn,
   gridColumns,

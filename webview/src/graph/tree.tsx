@@ -12,7 +12,7 @@ import { IconButton } from '../widgets/icon-button';
 import { LazyRows, type LazyAnswer, type LazyRowsEvents, type LazyRowsOptions } from '../widgets/lazy-rows';
 import { LazyTree } from '../widgets/lazy-tree';
 import type { MenuEntry } from '../widgets/menu';
-import type { GridColumn } from '../widgets/tree-grid';
+import type { GridColumn } from '../widgets/grid';
 import type { GraphContext } from './context';
 import { GivenUp, Waiting } from './waiting';
 import type { Cell } from './words';

@@ -10,7 +10,7 @@ import type {
   TypeRow,
 } from '../../../extension/shared/protocol.gen';
 import type { CopiedCell, CopiedPlace } from '../widgets/copy';
-import type { GridCell } from '../widgets/tree-grid';
+import type { GridCell } from '../widgets/grid';
 import { bytes, count, exactBytes } from '../base/format';
 import { plural, t } from '../base/l10n';
 import { fileName } from '../base/paths';

@@ -12,7 +12,7 @@ import { categoriesOf } from '../shell/model';
 import type { ViewContext } from '../shell/context';
 import { IconButton } from '../widgets/icon-button';
 import { ShareBar } from '../widgets/share-bar';
-import type { GridCell } from '../widgets/tree-grid';
+import type { GridCell } from '../widgets/grid';
 import type { GroupKind, GroupNode } from './tree';
 
 export class LiveCells {

@@ -12,7 +12,7 @@ import { MODELS } from '../shell/model';
 import type { BarRoom, Pane, PaneRoom } from '../shell/pane';
 import type { LazyAnswer } from '../widgets/lazy-rows';
 import { LazyTree } from '../widgets/lazy-tree';
-import type { GridColumn } from '../widgets/tree-grid';
+import type { GridColumn } from '../widgets/grid';
 import { LiveCells } from './cells';
 import { groupColumns, memberColumns, type Column } from './columns';
 import { Controls } from './controls';

@@ -6,7 +6,6 @@ import { count, t } from '../base/l10n';
 import { shorten, visible } from '../base/text';
 import type { Pane, PaneRoom } from '../shell/pane';
 import { Island } from '../widgets/island';
-import { ResultGrid } from './grid';
 import { PAGE_ROWS, Queries, type Asked, type SqlContext } from './queries';
 import { Tables } from './tables';
 
@@ -52,7 +51,9 @@ function Sql({ queries, tables, room }: SqlProps): VNode {
         <div class="sql-right">
           <FillingBar tables={tables} />
           <ResultBar queries={queries} />
-          <ResultGrid grid={queries.grid} actions={queries} />
+          <div class="sql-result">
+            <queries.table.View />
+          </div>
         </div>
       </div>
     </section>

@@ -1,7 +1,7 @@
 // Queries: what was run and when, the rows so far, and their order.
 
 import { effect, signal, type ReadonlySignal } from '@preact/signals';
-import type { FromWebviewMessage, ViewParams } from '../../../extension/shared/messages';
+import type { ViewParams } from '../../../extension/shared/messages';
 import type { SqlAnswer, SqlColumn, SqlSchema } from '../../../extension/shared/protocol.gen';
 import { RequestError, sentencesOf, type Pending } from '../base/request';
 import { count, plural, t } from '../base/l10n';
@@ -9,10 +9,11 @@ import { Latest } from '../base/latest';
 import { shorten } from '../base/text';
 import { time } from '../base/format';
 import type { Timeline, ViewContext } from '../shell/context';
+import { Table } from '../widgets/table';
 import { filterOf, MOST_CHARACTERS, nameObjects } from './as-filter';
 import { Editor } from './editor';
-import { Grid, type GridSort } from './grid';
-import { numberIn, placeIn, sortedRows, toCsv, toJson, type Roles, type Row } from './rows';
+import { columnOf } from './columns';
+import { numberIn, placeIn, rolesOf, sortedRows, toCsv, toJson, type Roles, type Row } from './rows';
 
 export const PAGE_ROWS = 1000;
 const EXPORT_PAGE_ROWS = 10_000;
@@ -40,13 +41,18 @@ export interface SqlContext extends Pick<ViewContext, 'api' | 'say' | 'openFrame
 /** Which files a query is asked of: the view's own, also the one that it is compared with, or a series of dumps. */
 export type Asked = 'own' | 'both' | 'series';
 
+interface ResultSort {
+  readonly column: number;
+  readonly descending: boolean;
+}
+
 interface Result {
   readonly query: string;
   readonly columns: readonly SqlColumn[];
   readonly rows: readonly Row[];
   /** The rows in the order in which they came. */
   readonly unsorted: readonly Row[];
-  readonly sort: GridSort | null;
+  readonly sort: ResultSort | null;
   readonly complete: boolean;
   /** Whether the rows may have what objects contain. */
   readonly contents: boolean;
@@ -59,7 +65,21 @@ interface Status {
 
 export class Queries {
   readonly editor: Editor;
-  readonly grid = new Grid();
+  readonly table = new Table<Row>({
+    name: 'sql',
+    label: t('Result'),
+    pick: (row) => this.pick(row),
+    open: (row, beside) => this.open(row, beside),
+    sort: ({ column, descending }) => this.sortBy({ column: Number(column), descending }),
+    // what leaves the page says whether it may have what objects contain, so that the user is asked
+    post: (message) =>
+      this.context.api.post(
+        message.type === 'copy' && this.result.value?.contents === true
+          ? { ...message, contents: true }
+          : message,
+      ),
+    placeOf: (row) => placeIn(row, this.roles),
+  });
   readonly result = signal<Result | null>(null);
   readonly status = signal<Status>({ text: '', error: false });
   readonly examples = signal<SqlSchema['examples']>([]);
@@ -73,6 +93,7 @@ export class Queries {
   /** How long a query has been running, in microseconds; null for none, or for one that has only begun. */
   readonly running = signal<number | null>(null);
   private place = -1;
+  private roles: Roles = rolesOf([]);
   private readonly stopClock: () => void;
 
   constructor(private readonly context: SqlContext) {
@@ -128,14 +149,6 @@ export class Queries {
     this.stopClock();
     this.editor.dispose();
   }
-
-  /** What leaves the page says whether it may have what objects contain, so that the user is asked. */
-  readonly post = (message: FromWebviewMessage): void =>
-    this.context.api.post(
-      message.type === 'copy' && this.result.value?.contents === true
-        ? { ...message, contents: true }
-        : message,
-    );
 
   readonly take = (query: string): void => {
     this.editor.value = query;
@@ -193,27 +206,40 @@ export class Queries {
     });
   };
 
-  readonly sortBy = (sort: GridSort): void => {
+  private sortBy(sort: ResultSort): void {
     const before = this.result.value;
     if (!before) return;
     if (before.complete) {
       this.show({ ...before, rows: sortedRows(before.unsorted, sort.column, sort.descending), sort }, false);
-      this.grid.focus();
+      this.table.focus();
     } else
       this.ask(before.query, 0, sort, ({ rows, more }) => {
         this.show({ ...before, rows, unsorted: rows, sort, complete: !more }, false);
-        this.grid.focus();
+        this.table.focus();
       });
-  };
+  }
 
   /** Shows the rows; `keep` leaves the place where it is. */
   private show(result: Result, keep: boolean): void {
+    const { columns, rows, sort } = result;
     this.result.value = result;
-    this.grid.show(result.columns, result.rows, result.sort, keep);
+    this.roles = rolesOf(columns);
+    this.table.show({
+      columns: columns.map((column, index) => columnOf(column, index, rows, this.roles)),
+      rows,
+      total: rows.length,
+      sort: sort && { column: String(sort.column), descending: sort.descending },
+      answer: keep ? this.table.now.answer : rows,
+    });
     this.keep();
   }
 
-  private ask(query: string, offset: number, sort: GridSort | null, use: (answer: SqlAnswer) => void): void {
+  private ask(
+    query: string,
+    offset: number,
+    sort: ResultSort | null,
+    use: (answer: SqlAnswer) => void,
+  ): void {
     this.latest.ask(
       this.rowsOf({ query, offset, limit: PAGE_ROWS, sort }),
       (answer) => {
@@ -258,20 +284,21 @@ export class Queries {
     this.status.value = { text, error: false };
   }
 
-  readonly pick = (row: Row, roles: Roles): void => {
+  private pick(row: Row): void {
+    const { roles } = this;
     const allocation = numberIn(row, roles.allocation);
     const stack = numberIn(row, roles.stack);
     const object = numberIn(row, roles.object);
     if (object !== null && this.context.showObject) this.context.showObject(object);
     else if (allocation !== null) this.context.timeline?.select(allocation, null);
     else if (stack !== null) this.context.timeline?.lightStacks(new Set([stack]));
-  };
+  }
 
-  readonly open = (row: Row, roles: Roles, beside: boolean): void => {
-    const place = placeIn(row, roles);
+  private open(row: Row, beside: boolean): void {
+    const place = placeIn(row, this.roles);
     if (place) this.context.openFrame({ ...place, kind: 'user', source: 'recorded' }, beside);
-    else this.pick(row, roles);
-  };
+    else this.pick(row);
+  }
 
   /** Saves all rows of what is shown, those that aren't here fetched page by page. */
   readonly save = (form: 'csv' | 'json'): void => {

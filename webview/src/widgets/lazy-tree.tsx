@@ -4,7 +4,7 @@ import type { VNode } from 'preact';
 import { count, t } from '../base/l10n';
 import type { LazyAnswer, LazyRows, NodeRow, RestRow } from './lazy-rows';
 import type { MenuEntry } from './menu';
-import { TreeGrid, type GridCell, type GridColumn, type GridRow } from './tree-grid';
+import { Grid, type GridCell, type GridColumn, type GridRow } from './grid';
 
 export interface LazyTreeEvents<N, A> {
   /** What a node is known by. */
@@ -30,7 +30,7 @@ export interface LazyTreeEvents<N, A> {
 }
 
 export class LazyTree<N, A extends LazyAnswer<N>> {
-  private readonly grid: TreeGrid;
+  private readonly grid: Grid;
   private columns: readonly GridColumn[] = [];
 
   constructor(
@@ -38,7 +38,7 @@ export class LazyTree<N, A extends LazyAnswer<N>> {
     private readonly rows: LazyRows<N, A>,
     private readonly events: LazyTreeEvents<N, A>,
   ) {
-    this.grid = new TreeGrid(label, {
+    this.grid = new Grid(label, {
       count: () => rows.rows.length,
       row: (index) => this.rowAt(index),
       sort: (column) => {
@@ -73,7 +73,7 @@ export class LazyTree<N, A extends LazyAnswer<N>> {
     };
   }
 
-  get View(): TreeGrid['View'] {
+  get View(): Grid['View'] {
     return this.grid.View;
   }
 

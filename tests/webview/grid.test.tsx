@@ -1,9 +1,9 @@
-// The tree table: what has the focus keeps it, keys walk through it.
+// The grid of rows that open: what has the focus keeps it, keys walk through it.
 
 import { drawn, mounted, press } from './support/dom';
 import assert from 'node:assert/strict';
 import { afterEach, test } from 'node:test';
-import { TreeGrid, type GridColumn, type GridRow } from '../../webview/src/widgets/tree-grid';
+import { Grid, type GridColumn, type GridRow } from '../../webview/src/widgets/grid';
 
 afterEach(() => {
   document.body.replaceChildren();
@@ -21,9 +21,9 @@ const COLUMNS: readonly GridColumn[] = [
 ];
 
 /** A table of two columns as high as ten rows; `did` is what was asked of its owner. */
-async function made(items: Item[]): Promise<{ grid: TreeGrid; root: HTMLElement; did: string[] }> {
+async function made(items: Item[]): Promise<{ grid: Grid; root: HTMLElement; did: string[] }> {
   const did: string[] = [];
-  const grid = new TreeGrid('Things', {
+  const grid = new Grid('Things', {
     count: () => items.length,
     row: (index): GridRow => {
       const item = items[index];
