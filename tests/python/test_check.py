@@ -5,7 +5,7 @@ import pickle
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 from xml.etree import ElementTree as ET
 
 import pytest
@@ -19,6 +19,9 @@ from tests.python.hostile_names import NAMES
 from tests.python.replays import torch as oracle
 from tests.python.test_reports import MADE_OF_TEXT
 
+from memlens.cli.command_line import commands
+from memlens.export.limits.sarif import RULES
+from memlens.views.limits.answers import LimitName
 from memlens.views.limits.baseline import VERSION
 
 TRACE = ROOT / "samples" / "train.pickle"
@@ -203,7 +206,8 @@ def test_growth_against_a_base_names_the_line_that_grew(project: Path, *, is_bas
     for one, other in ((before, after), (before, before)):
         checked(one, "--against", other, "--max-peak", "+0", "--max-leaked", "+0%", status=KEPT)
     assert memlens("check", after, "--max-peak", "+5%", status=UNCHECKED).stderr.endswith("--against BASE.\n")
-    checked(PROFILE, "--against", base, "--max-peak", "+5%", status=UNCHECKED)
+    (found,) = checked(PROFILE, "--against", base, "--max-peak", "+5%", status=UNCHECKED)["results"]
+    assert "is of another format" in found["text"]
 
 
 def test_what_is_exceeded_outweighs_what_is_not_checked(project: Path) -> None:
@@ -348,7 +352,8 @@ def test_a_baseline_that_cannot_be_read_is_refused(
     assert done.stdout == ""
     base.write_text("{}", "utf-8")
     memlens("check", TRACE, "--against", base, "--max-peak", "+5%", status=UNCHECKED)
-    memlens("check", TRACE, "--against", project / "none.json", "--max-peak", "+5%", status=UNCHECKED)
+    said = memlens("check", TRACE, "--against", "none.json", "--max-peak", "+5%", status=UNCHECKED).stderr
+    assert said.startswith("memlens: There is no base none.json. Make it")
 
 
 def test_no_contents_are_written() -> None:
@@ -496,3 +501,17 @@ def test_the_page_shows_what_is_printed(monkeypatch: pytest.MonkeyPatch) -> None
     page = (ROOT / "docs" / "check.md").read_text("utf-8")
     (shown,) = re.findall(r"^\$ memlens (.*)\n((?:.+\n)*)```", page, re.MULTILINE)
     assert memlens(*shown[0].split(), status=EXCEEDED).stdout.startswith(shown[1])
+
+
+def test_every_limit_is_an_option_a_key_and_a_rule() -> None:
+    (options,) = (group for group in commands()["check"]._action_groups if group.title == "limits")
+    names = {name.removeprefix("--") for action in options._group_actions for name in action.option_strings}
+    assert names == {*RULES} == {*get_args(LimitName)}
+    page = (ROOT / "docs" / "check.md").read_text("utf-8")
+    assert {*re.findall(r"^\| `--([a-z-]+)", page, re.MULTILINE)} == names
+    # in the configuration, and misspelt, each is named as it is spelt
+    for name in some(names):
+        Path("memlens.toml").write_text(f"[check]\n{name}x = 1\n", "utf-8")
+        assert f"Did you mean {name}" in memlens("check", TRACE, status=UNCHECKED).stderr
+        Path("memlens.toml").unlink()
+        assert f"did you mean --{name}?" in memlens("check", TRACE, f"--{name}x", 1, status=UNCHECKED).stderr

@@ -52,7 +52,9 @@ LISTED = (
     "picture FILE -o OUT --force", "picture FILE -o OUT --force --of sunburst --tree paths",
     "picture FILE -o OUT --force --by function", "picture FILE -o OUT --force --diff OTHER",
     "picture FILE -o OUT --force --filter NAME", "redact FILE OUT --force", "redact FILE OUT --force --json",
-    "fleet summary FILE",
+    "fleet summary FILE", "check FILE --max-peak 0 --top 200", "check FILE --max-peak 0 --json",
+    "check FILE --against OTHER --max-peak 0 --max-retained NAME 1 --max-sql RAW 1",
+    "baseline FILE -o OUT --force",
 )  # fmt: skip
 """``FILE`` has the names, ``OTHER`` those of another order, ``NAME`` is a filter by a name, ``RAW`` is a name alone."""
 REFUSED = {

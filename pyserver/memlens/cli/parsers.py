@@ -52,8 +52,15 @@ class Parser(argparse.ArgumentParser):
         ):
             options.query = rest.pop()
         if rest:
-            self.error(f"unrecognized arguments: {' '.join(rest)}")
+            named = [name for each in rest if each[:2] == "--" for name in self._nearest_options(each)]
+            hint = f"; did you mean {' or '.join(named)}?" if named else ""
+            self.error(f"unrecognized arguments: {' '.join(rest)}{hint}")
         return options
+
+    def _nearest_options(self, word: str) -> list[str]:
+        """The option that is spelt most like a word, if there is one."""
+        known = [name for action in self._actions for name in action.option_strings if name[:2] == "--"]
+        return nearest(word.partition("=")[0], known)[:1]
 
     def error(self, message: str) -> NoReturn:
         """Print the error, and exit."""

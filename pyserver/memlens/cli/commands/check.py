@@ -19,7 +19,7 @@ from memlens.cli.limits import add_against, add_limits, add_lines, limits_of
 from memlens.cli.options import add_files, add_force, add_json, add_libraries
 from memlens.cli.output import json_line, say
 from memlens.cli.parsers import UsageError
-from memlens.errors import BadRequestError
+from memlens.errors import BadRequestError, FileError
 from memlens.export.limits.junit import junit
 from memlens.export.limits.markdown import limits_markdown, outcome
 from memlens.export.limits.sarif import sarif
@@ -128,6 +128,11 @@ def _version() -> str:
 
 def _base(options: argparse.Namespace, limits: list[Limit]) -> Baseline:
     """What the base has, which may be a baseline or a snapshot."""
+    if not options.against.exists():
+        raise FileError(
+            phrase("There is no base {file}", file=options.against),
+            advice=phrase("Make it from a run that is as it should be: memlens baseline FILE -o BASE."),
+        )
     data = content(options.against, MOST_BYTES)
     baseline = None if data is None else decoded(data)
     return baseline if baseline is not None else measured_base(options, options.against, limits, MOST_LINES)

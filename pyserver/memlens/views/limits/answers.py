@@ -15,7 +15,7 @@ LimitName = Literal["max-peak", "max-leaked", "max-growth-per-step", "max-retain
 Status = Literal["kept", "exceeded", "unchecked"]
 
 _BOUND = re.compile(r"(?P<plus>\+?)(?P<amount>[0-9.]+ ?[A-Za-z]*)(?P<percent>%?)")
-_LONGEST_OF = 60
+_LONGEST_OF, _LONGEST_NAME = 60, 1_000
 
 
 class Bound(Struct, frozen=True):
@@ -107,8 +107,9 @@ class LimitLine(Struct, frozen=True):
 
     @property
     def place(self) -> str:
-        """The line as far as it is known, and its function."""
-        return " ".join(filter(None, (f"{self.file}:{self.line}" if self.line else self.file, self.function)))
+        """The line as far as it is known, and its function; long names are cut."""
+        file, function = (shortened(each, _LONGEST_NAME) for each in (self.file, self.function))
+        return " ".join(filter(None, (f"{file}:{self.line}" if self.line else file, function)))
 
 
 class LimitResult(Struct, frozen=True):

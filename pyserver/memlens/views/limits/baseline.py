@@ -12,7 +12,7 @@ import msgspec
 from msgspec import Struct
 
 from memlens.errors import BadRequestError, MemlensError
-from memlens.model.info import Model
+from memlens.model.info import Model, SnapshotInfo
 from memlens.store.snapshot import Snapshot
 from memlens.texts import phrase
 from memlens.units import shortened
@@ -165,16 +165,18 @@ def decoded(content: bytes) -> Baseline | None:
         raise BaselineError(phrase("The baseline is damaged: {reason}", reason=str(error))) from None
 
 
-def same_kind(baseline: Baseline, model: Model) -> None:
-    """Raise :class:`BadRequestError` if a snapshot is of another model than its base."""
-    if baseline.model != model:
+def check_same_kind(baseline: Baseline, info: SnapshotInfo) -> None:
+    """Raise :class:`BadRequestError` if a snapshot is of another format than its base, which may mean other figures."""
+    if (baseline.model, baseline.kind) != (info.model, info.kind):
         raise BadRequestError(
-            phrase("{base} is of a {model}", base=baseline.name, model=_MODELS[baseline.model]),
-            advice=phrase("Compare with a base of the same kind."),
+            phrase(
+                "{base} is of another format ({kind}) than this file ({other_kind})",
+                base=baseline.name,
+                kind=baseline.kind,
+                other_kind=info.kind,
+            ),
+            advice=phrase("Compare with a base of the same format."),
         )
-
-
-_MODELS: dict[Model, str] = {"timeline": "trace", "profile": "profile", "graph": "heap dump"}
 
 
 def figures_of_queries(limits: Sequence[Limit]) -> list[Limit]:

@@ -11,7 +11,7 @@ from memlens.views.findings.answers import SnapshotFinding
 from memlens.views.findings.contents import finding_without_contents
 from memlens.views.findings.table import cannot_say, names_of_rules, rules_for
 from memlens.views.limits.answers import Limit, LimitLine, LimitResult, Measured, shown_amount
-from memlens.views.limits.baseline import Baseline, BaselineFigure, lines_in, same_kind
+from memlens.views.limits.baseline import Baseline, BaselineFigure, check_same_kind, lines_in
 from memlens.views.limits.lines import changed, lines_of, of_rows
 from memlens.views.limits.measuring import lacks, measured, of_query, recorded_devices, without_full_stop
 from memlens.views.sql.pages import SqlAnswer
@@ -35,7 +35,7 @@ def _of_limit(snapshot: Snapshot, limit: Limit, base: Baseline | None, most: int
             return list(_of_rule(snapshot, limit))
         found = measured(snapshot, limit)
         if base is not None:
-            same_kind(base, snapshot.info.model)
+            check_same_kind(base, snapshot.info)
     except BadRequestError as error:
         return [unchecked(limit, error)]
 
