@@ -429,13 +429,16 @@ function prepare(): void {
       requestAnimationFrame(() => this.callback([entry], this));
     }
   }
+  // The same memory for all: nobody looks at them, and each frame of a picture makes five megabytes of them.
+  let memory = new Uint8ClampedArray(0);
   class Pixels {
     readonly data: Uint8ClampedArray;
     constructor(
       readonly width: number,
       readonly height: number,
     ) {
-      this.data = new Uint8ClampedArray(4 * width * height);
+      if (memory.length < 4 * width * height) memory = new Uint8ClampedArray(4 * width * height);
+      this.data = memory.subarray(0, 4 * width * height);
     }
   }
   const context: object = new Proxy(
