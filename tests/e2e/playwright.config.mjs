@@ -23,7 +23,13 @@ export default defineConfig({
   reporter: [['list'], ['json', { outputFile: path.join(CACHE, 'results.json') }]],
   use: {
     screenshot: 'only-on-failure',
-    // Its actions, and the console and requests of the window. Recording the DOM as well slows the workbench down.
-    trace: { mode: 'retain-on-failure', screenshots: false, snapshots: false, sources: true },
+    // Its actions, and the console and requests of the window: a sixth of the tests' processor time, so that only CI, where
+    // a failure may not come again, records the first run. Recording the DOM as well slows the workbench down.
+    trace: {
+      mode: process.env.CI ? 'retain-on-failure' : 'on-first-retry',
+      screenshots: false,
+      snapshots: false,
+      sources: true,
+    },
   },
 });
