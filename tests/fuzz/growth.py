@@ -34,7 +34,7 @@ COMMANDS: tuple[str, ...] = (
     "sql FILE SELECT count(*) FROM stack_frames", "sql FILE SELECT count(*) FROM objects",
     "sql FILE SELECT count(*) FROM refs", "sql FILE SELECT * FROM frames LIMIT 1", "compare FILE FILE",
     "compare FILE FILE --json", "compare FILE FILE --by stack", "check --max-peak 0 --max-leaked 0 --top 100000",
-    "check FILE --against FILE --max-peak 0 --json", "baseline -o OUT",
+    "check FILE --against FILE --max-peak 0 --json", "baseline -o OUT", "oom", "what-if",
 )  # fmt: skip
 """``OUT`` is a new file, ``FILE`` the one that is tried, which otherwise is the last argument."""
 

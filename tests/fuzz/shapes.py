@@ -495,6 +495,36 @@ def torch_categories(size: int) -> bytes:
     return _torch([_event(each, 512, [_FRAME]) | {"category": f"c{each}"} for each in range(size)])
 
 
+def torch_ooms(size: int) -> bytes:
+    """``size`` requests that fail, between every two of them a segment that comes and goes."""
+    mib, at = 1 << 20, 1 << 40
+    trace: list[dict[str, Any]] = []
+
+    def happens(action: str, address: int, size_mib: int, **more: Any) -> None:
+        event = _event(len(trace), size_mib * mib, [_FRAME])
+        trace.append({**event, "action": action, "addr": address, **more})
+
+    happens("segment_alloc", at, 20)
+    happens("alloc", at, 8)
+    for number in range(size):
+        happens("oom", 0, 64, device_free=32 * mib)
+        there = at + (number + 1) * 64 * mib
+        if number % 2:
+            happens("segment_alloc", there, 14)
+            for action in ("alloc", "free_requested", "free_completed"):
+                happens(action, there, 13)
+            happens("segment_free", there, 14)
+    blocks = [
+        {"size": 8 * mib, "requested_size": 8 * mib, "state": "active_allocated", "frames": [_FRAME]},
+        {"size": 12 * mib, "requested_size": 0, "state": "inactive", "frames": []},
+    ]
+    segment = {
+        "device": 0, "address": at, "total_size": 20 * mib, "allocated_size": 8 * mib, "active_size": 8 * mib,
+        "stream": 0, "segment_type": "large", "frames": [], "blocks": blocks,
+    }  # fmt: skip
+    return pickle.dumps({"segments": [segment], "device_traces": [trace], "allocator_settings": {}}, 4)
+
+
 def torch_nested(size: int) -> bytes:
     """A list of ten lists, each of which is a list of ten lists and so on, ``size`` deep."""
     value: Any = "x"
@@ -919,6 +949,7 @@ SHAPES: dict[str, Shape] = {
     "torch-empty-traces": Shape("pickle", torch_empty_traces, 1_000_000),
     "torch-annotations": Shape("pickle", torch_annotations, 20_000),
     "torch-categories": Shape("pickle", torch_categories, 10_000),
+    "torch-ooms": Shape("pickle", torch_ooms, 40_000),
     "torch-nested": Shape("pickle", torch_nested, 30),
     "tracemalloc-shared": Shape("pickle", tracemalloc_shared, 20_000),
     "tracemalloc-long-file": Shape("pickle", tracemalloc_long_file, 15_000),

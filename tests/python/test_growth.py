@@ -270,6 +270,7 @@ SHARED = {
     "torch-empty-traces": "info",
     "torch-categories": "findings",
     "torch-annotations": "steps",
+    "torch-ooms": "oom",
     "java-heap-blanks": "info",
     "hprof-methods-of-a-name": "threads",
     "jfr-deep-stack": "flame",

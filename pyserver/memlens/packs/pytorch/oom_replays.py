@@ -7,7 +7,7 @@ from msgspec import Struct
 from memlens.errors import BadRequestError
 from memlens.store.kept import kept
 from memlens.store.snapshot import Snapshot
-from memlens.views.trace.what_if import Changes, WhatIf, what_if
+from memlens.views.trace.what_if import Changes, Run, WhatIf, what_if
 
 EXPANDABLE = "expandable_segments:True"
 
@@ -74,15 +74,17 @@ def _what_if(snapshot: Snapshot, number: int, settings: tuple[str, ...]) -> What
 def peak_with(snapshot: Snapshot, number: int, event: int, changes: Changes) -> int | None:
     """The peak of reserved bytes with changes; None if the request fails, or if nothing is proved."""
 
-    def make() -> int | None:
+    def make() -> Run | None:
         try:
             found = what_if(snapshot, number, changes=changes)
         except BadRequestError:
             return None
         if found.calibration.reason is not None or found.capacity_bytes is None or found.laid_out_anew:
             return None
-        row = found.rows[1]
-        failure = row.out_of_memory
-        return row.peak_reserved_bytes if failure is None or failure.event > event else None
+        return found.rows[1]
 
-    return snapshot.keep(("what if", number, event, repr(changes)), make)
+    # thousands of requests may have failed for the same lines
+    row = snapshot.keep(("what if", number, repr(changes)), make)
+    if row is None or (row.out_of_memory is not None and row.out_of_memory.event <= event):
+        return None
+    return row.peak_reserved_bytes
