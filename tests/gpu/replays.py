@@ -27,14 +27,21 @@ SETTINGS = (
     "roundup_power2_divisions:4",
     "roundup_power2_divisions:[64:2,256:4,>:8]",
     "expandable_segments:True,roundup_power2_divisions:8",
+    "max_split_size_mb:32,max_non_split_rounding_mb:64",
+    "large_segment_size_mb:12",
+    "expandable_segments:True,large_segment_size_mb:12",
     "garbage_collection_threshold:0.5,per_process_memory_fraction:0.2",
 )
+_FRACTION = "per_process_memory_fraction:"
 
 
-def serve(seed: int, steps: int, path: Path) -> None:
-    """Allocate and free as a seed says, and write the snapshot."""
+def serve(seed: int, steps: int, path: Path, fraction: float) -> None:
+    """Allocate and free as a seed says, and write the snapshot. ``fraction`` of the memory may be reserved."""
     torch: Any = importlib.import_module("torch")
     torch.cuda.init()
+    if fraction < 1:
+        # older versions don't read it from the environment
+        torch.cuda.set_per_process_memory_fraction(fraction)
     torch.cuda.memory._record_memory_history(max_entries=10 * steps)
     chance = random.Random(seed)
     streams = [torch.cuda.current_stream(), torch.cuda.Stream()]
@@ -64,7 +71,10 @@ def compare(seed: int, steps: int, folder: Path) -> list[str]:
     for number, settings in enumerate(SETTINGS):
         path = folder / f"{seed}-{number}.pickle"
         # the older name is read by all versions
-        environment = {**os.environ, "PYTORCH_CUDA_ALLOC_CONF": settings}
+        parts = settings.split(",")
+        known = ",".join(part for part in parts if not part.startswith(_FRACTION))
+        fractions = [part.removeprefix(_FRACTION) for part in parts if part.startswith(_FRACTION)]
+        environment = {**os.environ, "PYTORCH_CUDA_ALLOC_CONF": known}
         command = [
             sys.executable,
             __file__,
@@ -74,8 +84,13 @@ def compare(seed: int, steps: int, folder: Path) -> list[str]:
             str(seed),
             "--steps",
             str(steps),
+            "--fraction",
+            *(fractions or ["1"]),
         ]
         served = subprocess.run(command, env=environment, check=False, capture_output=True, text=True)
+        if served.returncode and "nrecognized" in served.stderr:
+            print(f"{settings}: not known to this version of PyTorch")
+            continue
         if served.returncode:
             different.append(
                 f"seed {seed}, {settings}: not served: {served.stderr.strip().splitlines()[-1:]}"
@@ -99,10 +114,11 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--steps", type=int, default=2000)
+    parser.add_argument("--fraction", type=float, default=1, help=argparse.SUPPRESS)
     parser.add_argument("--serve", type=Path, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.serve is not None:
-        serve(options.seeds, options.steps, options.serve)
+        serve(options.seeds, options.steps, options.serve, options.fraction)
         return 0
     with tempfile.TemporaryDirectory() as folder:
         different = [
