@@ -193,6 +193,14 @@ export interface Area {
   peak_bytes: number;
 }
 
+/** What would have been live with changes, which is known before replays are. */
+export interface AsIfParams {
+  snapshot: string;
+  device: number;
+  axis: 'event' | 'time';
+  changes: Changes;
+}
+
 /** A size that fits by one trace alone, if nothing grows faster than in proportion to it. */
 export interface AtLeast {
   calibration: Calibration;
@@ -3747,6 +3755,7 @@ export interface Requests {
   'memlens/allocatorState': { params: AllocatorStateParams; result: AllocatorStateAnswer };
   'memlens/annotations': { params: AnnotationsParams; result: AnnotationsAnswer };
   'memlens/archivedText': { params: ArchivedTextParams; result: ArchivedTextResult };
+  'memlens/asIf': { params: AsIfParams; result: Curves };
   'memlens/bookmarks': { params: BookmarksParams; result: BookmarksAnswer };
   'memlens/cell': { params: CellParams; result: CellResult };
   'memlens/cellHover': { params: HoverParams; result: HoverResult };
@@ -3877,6 +3886,7 @@ export const VIEW_METHODS = [
   'memlens/addBookmark',
   'memlens/allocatorState',
   'memlens/annotations',
+  'memlens/asIf',
   'memlens/bookmarks',
   'memlens/compare',
   'memlens/compareCurves',

@@ -8,7 +8,7 @@ from memlens.views.answers import Axis
 from memlens.views.trace import what_if_words as words
 from memlens.views.trace.how_large import at_least
 from memlens.views.trace.how_large_words import AtLeastAnswer, at_least_said
-from memlens.views.trace.what_if import Changes, what_if
+from memlens.views.trace.what_if import Changes, Curves, as_if, what_if
 from memlens.views.trace.what_if_words import WhatIfAnswer
 
 COLUMNS = 512
@@ -26,6 +26,12 @@ def _what_if(
 ) -> WhatIfAnswer:
     """A device's trace, replayed with changes of what filters match, and with settings that may help."""
     return words.said(what_if(snapshot, device, changes=changes, helpful=True, columns=COLUMNS, axis=axis))
+
+
+@question("memlens/asIf", name=phrase("what would have happened"), cost=LONG)
+def _as_if(snapshot: Snapshot, *, device: int, axis: Axis, changes: Changes) -> Curves:
+    """What would have been live with changes, which is known before replays are."""
+    return as_if(snapshot, device, changes, COLUMNS, axis)
 
 
 @question("memlens/howLarge", name=phrase("how large it may be"), cost=LONG)

@@ -271,9 +271,7 @@ def what_if(
         raise BadRequestError(phrase("At most {most} settings can be tried at once", most=MOST_SETTINGS))
     for each in settings:
         trace.check(each)
-    rows = ChangedRows(
-        *(_rows(snapshot, device.info.device, getattr(changes, name)) for name in ChangedRows._fields)
-    )
+    rows = _changed_rows(snapshot, device, changes)
     calibration = trace.calibrate()
     limit = trace.limit_bytes() if capacity_bytes is None else capacity_bytes
     reserved = _reserved(snapshot, device)
@@ -296,8 +294,7 @@ def what_if(
         tried = ["recorded", *wanted] if changes.kinds or capacity_bytes is not None else wanted
         requested, again = trace.changed(rows)
         live = requested.live
-        # a moment of the changed trace belongs to that after the event of its source
-        inner = np.searchsorted(np.append(0, requested.source + 1), edges, "left")
+        inner = _inner(requested, edges)
         if columns:
             curves = Curves(
                 extent.x0, extent.x1, _columns(np.asarray(device.live), edges), _columns(live, inner)
@@ -344,6 +341,33 @@ def what_if(
         fragmentation=fragmentation,
         rows=runs,
     )
+
+
+def as_if(snapshot: Snapshot, number: int | None, changes: Changes, columns: int, axis: Axis) -> Curves:
+    """The curves of :func:`what_if` alone, which take no replay but the first. Raises :class:`BadRequestError`."""
+    device, trace = replayed(snapshot, number)
+    if trace.calibrate().reason is not None:
+        raise BadRequestError(phrase("This trace can't be replayed"))
+    requested, _ = trace.changed(_changed_rows(snapshot, device, changes))
+    extent = axis_range(device, axis)
+    edges = _edges(device, axis, extent, columns)
+    return Curves(
+        extent.x0,
+        extent.x1,
+        _columns(np.asarray(device.live), edges),
+        _columns(requested.live, _inner(requested, edges)),
+    )
+
+
+def _changed_rows(snapshot: Snapshot, device: Device, changes: Changes) -> ChangedRows:
+    return ChangedRows(
+        *(_rows(snapshot, device.info.device, getattr(changes, name)) for name in ChangedRows._fields)
+    )
+
+
+def _inner(requested: Requested, edges: I64) -> I64:
+    """The moments of a changed trace: one belongs to that after the event of its source."""
+    return np.searchsorted(np.append(0, requested.source + 1), edges, "left")
 
 
 def whole_device(snapshot: Snapshot, number: int | None) -> Device:

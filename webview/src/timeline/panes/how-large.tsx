@@ -2,7 +2,7 @@
 
 import { useSignal } from '@preact/signals';
 import type { VNode } from 'preact';
-import { useEffect, useMemo } from 'preact/hooks';
+import { useEffect, useMemo, useRef } from 'preact/hooks';
 import { said, t } from '../../base/l10n';
 import { Latest } from '../../base/latest';
 import { messageOf } from '../../base/text';
@@ -21,15 +21,17 @@ export function HowLarge({
   const latest = useMemo(() => new Latest(), []);
   useEffect(() => () => latest.cancel(), []);
   const answer = useSignal<readonly string[]>([]);
-  const ask = (form: HTMLFormElement): void => {
-    const fields = new FormData(form);
-    const memory = Number(fields.get('memory'));
+  const [size, memory] = [useRef<HTMLInputElement>(null), useRef<HTMLInputElement>(null)];
+  const ask = (): void => {
+    const fields = [size.current, memory.current];
+    if (fields.some((field) => field?.reportValidity() !== true)) return;
+    const gib = Number(memory.current?.value);
     answer.value = [t('Replaying…')];
     latest.ask(
       context.api.request('memlens/howLarge', {
         device: context.device.device,
-        size: Number(fields.get('size')),
-        capacity_bytes: memory > 0 ? Math.round(memory * GIB) : null,
+        size: Number(size.current?.value),
+        capacity_bytes: gib > 0 ? Math.round(gib * GIB) : null,
       }),
       ({ said: sentences }) => {
         answer.value = sentences.map(said);
@@ -39,35 +41,45 @@ export function HowLarge({
       },
     );
   };
+  const onEnter = (event: KeyboardEvent): void => {
+    if (event.key === 'Enter') ask();
+  };
   return (
     <details class="what-if-sizes">
       <summary>{t('How Large May the Batch Be?')}</summary>
-      <form
-        onSubmit={(event) => {
-          event.preventDefault();
-          ask(event.currentTarget);
-        }}
-      >
+      {/* pages of views may not submit forms */}
+      <div class="what-if-fields">
         <label>
           {t('Size in this run')}
-          <input name="size" type="number" min="1" max="1000000000" step="1" required />
+          <input
+            ref={size}
+            name="size"
+            type="number"
+            min="1"
+            max="1000000000"
+            step="1"
+            required
+            onKeyDown={onEnter}
+          />
         </label>
         <label>
           {t('Memory to reserve, in GiB')}
           <input
+            ref={memory}
             name="memory"
             type="number"
             min="0"
             max="100000"
             step="any"
             required={capacity === null}
+            onKeyDown={onEnter}
             placeholder={capacity === null ? '' : (capacity / GIB).toFixed(2)}
           />
         </label>
-        <button type="submit" class="button secondary">
+        <button type="button" class="button secondary" onClick={ask}>
           {t('Replay')}
         </button>
-      </form>
+      </div>
       <div role="status">
         {answer.value.map((sentence) => (
           <p key={sentence}>{sentence}</p>

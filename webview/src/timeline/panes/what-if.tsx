@@ -10,7 +10,6 @@ import { messageOf, shorten, visible } from '../../base/text';
 import type { TimelineContext } from '../context';
 import { allBut } from '../../shell/filter-terms';
 import type { Pane, PaneRoom } from '../../shell/pane';
-import type { Curve } from '../../canvas/marks';
 import { withSign } from '../../compare/comparison';
 import { Dropdown } from '../../widgets/choice';
 import { IconButton } from '../../widgets/icon-button';
@@ -25,16 +24,19 @@ class Replays {
   /** The row whose reserved memory is drawn; null for the first replay, else the trace itself. */
   readonly chosen = signal<number | null>(null);
   private readonly latest = new Latest();
+  private readonly latestCurve = new Latest();
 
   constructor(readonly context: TimelineContext) {}
 
   cancel(): void {
     this.latest.cancel();
+    this.latestCurve.cancel();
   }
 
   /** Replays with what is changed now, by the settings that may help. */
   ask(): void {
     const { api, device, axis, whatIf } = this.context;
+    this.askCurve();
     this.note.value = t('Replaying…');
     this.latest.ask(
       api.request('memlens/whatIf', { device: device.device, axis, changes: whatIf.filters }),
@@ -42,12 +44,29 @@ class Replays {
         this.note.value = '';
         this.chosen.value = null;
         this.answer.value = answer;
-        whatIf.curve.value = curveOf(answer.found, whatIf.changes);
       },
       (error) => {
-        whatIf.curve.value = null;
         this.answer.value = null;
         this.note.value = messageOf(error);
+      },
+    );
+  }
+
+  /** What would be live, for the timeline: it is there before replays are. */
+  private askCurve(): void {
+    const { api, device, axis, whatIf } = this.context;
+    if (!whatIf.changes.some(({ on }) => on)) {
+      this.latestCurve.cancel();
+      return;
+    }
+    this.latestCurve.ask(
+      api.request('memlens/asIf', { device: device.device, axis, changes: whatIf.filters }),
+      ({ x0, x1, changed }) => {
+        whatIf.curve.value = { x0, x1, highest: Float64Array.from(changed) };
+      },
+      // the replay says what is wrong
+      () => {
+        whatIf.curve.value = null;
       },
     );
   }
@@ -58,12 +77,6 @@ class Replays {
     const terms = without.map((term) => allBut(term));
     return terms.length > 0 && terms.every((term) => term !== null) ? terms.join(' ') : null;
   }
-}
-
-/** What would be live with the changes, for the timeline; null without any. */
-function curveOf({ curves }: WhatIf, changes: readonly Change[]): Curve | null {
-  if (!curves || !changes.some(({ on }) => on)) return null;
-  return { x0: curves.x0, x1: curves.x1, highest: Float64Array.from(curves.changed) };
 }
 
 export const whatIfPane = (context: TimelineContext): Pane => {

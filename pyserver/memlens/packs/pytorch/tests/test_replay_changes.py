@@ -16,7 +16,7 @@ from memlens.store.snapshot import Snapshot
 from memlens.store.tables import fill as tables
 from memlens.views.sql.query import SqlSession
 from memlens.views.sql.schema import schema_of
-from memlens.views.trace.what_if import Again, Changes, Run, WhatIf, what_if
+from memlens.views.trace.what_if import Again, Changes, Run, WhatIf, as_if, what_if
 from memlens.views.trace.what_if_words import computed_again, conclusion, fragmentation, largest
 
 ENGINE = {
@@ -256,3 +256,14 @@ def test_what_changes_come_to_is_said(made: Callable[..., Snapshot]) -> None:
     )
     found = what_if(made(PLAIN), changes=Changes(halve=["file:b.py"], without=["file:c.py"]))
     assert said(found).startswith("With these changes ")
+
+
+@pytest.mark.parametrize("kind", ["without", "halve"])
+def test_the_timeline_is_drawn_as_if_before_replays_are_there(
+    made: Callable[..., Snapshot], kind: str
+) -> None:
+    snapshot, changes = made(PLAIN), Changes(**{kind: ["file:b.py"]})
+    curves = as_if(snapshot, None, changes, 7, "event")
+    assert curves == what_if(snapshot, changes=changes, columns=7).curves
+    assert len(curves.recorded) == len(curves.changed) == 7
+    assert max(curves.changed) < max(curves.recorded) == 60 * MIB
