@@ -13,7 +13,7 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
-from urllib.parse import unquote
+from urllib.parse import quote, unquote
 
 FORMS = {"sarif": "memlens.sarif", "junit": "memlens.xml", "markdown": "memlens.md"}
 MOST_ANNOTATIONS = 10
@@ -37,7 +37,9 @@ def main() -> int:
     status = subprocess.run(command, check=False).returncode
     print(f"\n::{token}::", flush=True)
     if written["sarif"].exists():
-        annotate(json.loads(written["sarif"].read_bytes()))
+        log = from_root(json.loads(written["sarif"].read_bytes()))
+        written["sarif"].write_text(json.dumps(log), "utf-8")
+        annotate(log)
     append("GITHUB_OUTPUT", "".join(f"{form}={path}\n" for form, path in written.items() if path.exists()))
     if written["markdown"].exists() and written["markdown"].stat().st_size < MOST_SUMMARY_BYTES:
         append("GITHUB_STEP_SUMMARY", written["markdown"].read_text("utf-8"))
@@ -51,6 +53,19 @@ def files() -> list[str]:
     return [file for line in lines for file in sorted(glob.glob(line, recursive=True)) or [line]]  # noqa: PTH207
 
 
+def from_root(log: dict) -> dict:
+    """A log in which files are named from the root of the repository, as GitHub does, and not from the folder."""
+    root = Path(os.environ.get("GITHUB_WORKSPACE") or Path.cwd()).resolve()
+    folder = Path.cwd().resolve()
+    if folder != root and folder.is_relative_to(root):
+        above = quote(folder.relative_to(root).as_posix())
+        for result in log["runs"][0]["results"]:
+            artifact = result["locations"][0]["physicalLocation"]["artifactLocation"]
+            if "uriBaseId" in artifact:
+                artifact["uri"] = f"{above}/{artifact['uri']}"
+    return log
+
+
 def annotate(log: dict) -> None:
     """Print GitHub's command for an annotation at each line, the first ones alone."""
     (run,) = log["runs"]
@@ -60,10 +75,7 @@ def annotate(log: dict) -> None:
         physical = place.get("physicalLocation", {})
         where = {"title": f"Memlens: {each['ruleId']}" if "ruleId" in each else "Memlens: not checked"}
         if "uriBaseId" in physical.get("artifactLocation", {}):
-            # GitHub names files from the root of the repository
-            file = Path.cwd() / unquote(physical["artifactLocation"]["uri"])
-            root = Path(os.environ.get("GITHUB_WORKSPACE") or Path.cwd())
-            where["file"] = os.path.relpath(file, root).replace(os.sep, "/")
+            where["file"] = unquote(physical["artifactLocation"]["uri"])
             where["line"] = str(physical.get("region", {}).get("startLine", 1))
         properties = ",".join(f"{key}={escaped(value, ':,')}" for key, value in where.items())
         print(f"::error {properties}::{escaped(each['message']['text'])}")

@@ -74,7 +74,7 @@ def run_action(project: Path, **inputs: str) -> Ran:
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
     """A project that keeps 20 MiB more in each step, and a snapshot of it."""
-    folder = tmp_path / "my project"
+    folder = tmp_path / "repo" / "my project"
     (folder / "app").mkdir(parents=True)
     (folder / "app" / "loop.py").write_text("x\n" * 20, "utf-8")
     saved(folder / "run.pickle", events_of_steps(6, 20 * MIB, str(folder / "app" / "loop.py")))
@@ -112,6 +112,15 @@ def test_the_action_takes_limits_from_the_project_and_says_what_is_missing(proje
     missing = run_action(project, files="none/*.pickle\nrun.pickle", against="run.pickle")
     assert missing.status == 2
     assert "none/*.pickle" in missing.summary.replace("\\", "")
+
+
+def test_files_are_named_from_the_root_whatever_the_folder(project: Path) -> None:
+    root = project.parent
+    found = run_action(root, files="run.pickle", limits="--max-peak 1 --top 1", folder="my project")
+    assert found.status == 1, found.printed
+    assert ",file=my project/app/loop.py,line=7::" in found.commands
+    (result,) = valid_sarif(Path(found.outputs["sarif"]))
+    assert result["locations"][0]["physicalLocation"]["artifactLocation"]["uri"] == "my%20project/app/loop.py"
 
 
 def test_no_name_is_a_command_to_github(project: Path) -> None:

@@ -113,7 +113,7 @@ def _sentence(
     else:
         share = f", {(found.amount - before) / before:+.1%}" if before else ""
         change = phrase(
-            ", {before} in {base} ({difference}{share})",
+            "; {base} has {before} ({difference}{share})",
             before=shown_amount(before, found.unit), base=base.name,
             difference=f"{'+' if found.amount > before else '-'}{shown_amount(abs(found.amount - before), found.unit)}",
             share=share,
