@@ -61,6 +61,9 @@ def _watch(reading: int, left: threading.Event, undo: Callable[[], None] | None)
                     with contextlib.suppress(OSError):
                         undo()
                         said += " All partial files were removed."
-                os.write(2, f"{said}\n".encode())
-                os._exit(1)
+                try:
+                    # which nobody may read any more, such as that of a terminal that was closed
+                    os.write(2, f"{said}\n".encode())
+                finally:
+                    os._exit(1)
             return
