@@ -1,11 +1,11 @@
 """Reads a file that changes while it is read: between any two lines of its format's reader.
 
-    python -m tests.fuzz.changing [--most MOMENTS] FILE…
+    python -m tests.fuzz.changing [--most READINGS] FILE…
 
-Each line of ``memlens/formats`` that is executed is a moment at which the file is cut off, or overwritten from a third
-on with zeros, with noise, or with its own bytes moved by some; then reading goes on. It must end, with whatever result:
-no pass may rely on what an earlier one saw in a file that is mapped. Prints a line before each reading and a last one,
-so that whoever started this knows what was read when it hung or crashed.
+Each line of ``memlens/formats`` and of packs that is executed is a moment at which the file is cut off, or overwritten
+from a third on with zeros, with noise, or with its own bytes moved by some; then reading goes on. It must end, with
+whatever result: no pass may rely on what an earlier one saw in a file that is mapped. Prints a line before each reading
+and a last one, so that whoever started this knows what was read when it hung or crashed.
 """
 
 import argparse
@@ -19,11 +19,11 @@ from typing import Any
 
 from tests.fuzz.targets import quiet, scratch
 
-from memlens import formats
+from memlens import formats, packs
 from memlens.errors import MemlensError
 from memlens.formats.containers import open_source
 
-READERS = str(Path(formats.__file__).parent)
+READERS = (str(Path(formats.__file__).parent), str(Path(packs.__file__).parent))
 Moment = tuple[str, int]
 Change = Callable[[Path, bytes], None]
 
@@ -66,15 +66,19 @@ def ones(path: Path, data: bytes) -> None:
 CHANGES: tuple[Change, ...] = (cut, zeros, noise, moved, ones)
 
 
-def read(path: Path, folder: Path, on_line: Callable[[Moment], object]) -> str:
-    """Read a file, and return what came of it, in a word. ``on_line`` gets each line of a reader that is executed."""
+def read(path: Path, folder: Path, on_line: Callable[[Moment], object], of: tuple[str, ...] = READERS) -> str:
+    """Read a file, and return what came of it, in a word.
+
+    ``on_line`` gets each line of a reader that is executed, until it returns True.
+    """
 
     def trace(frame: FrameType, event: str, _: Any) -> Any:
         name = frame.f_code.co_filename
-        if not name.startswith(READERS):
+        if not name.startswith(of):
             return None
-        if event == "line":
-            on_line((name, frame.f_lineno))
+        if event == "line" and on_line((name, frame.f_lineno)) is True:
+            sys.settrace(None)
+            return None
         return trace
 
     with open_source(path, folder, quiet) as source:
@@ -95,7 +99,8 @@ def moments_of(path: Path, folder: Path) -> list[Moment]:
 
 
 def readings(path: Path, most: int) -> Iterator[str]:
-    """Read a copy of a file with each change at each moment, or at ``most`` of them, evenly.
+    """Read a copy of a file with each change at each moment, or ``most`` times: at moments that are evenly apart, with
+    one change each, in turn.
 
     Yields what is about to be read, and what came of it.
     """
@@ -104,21 +109,23 @@ def readings(path: Path, most: int) -> Iterator[str]:
         copy = folder / path.name
         copy.write_bytes(data)
         moments = moments_of(copy, folder)
-        for moment in moments[:: max(1, -(-len(moments) // most))]:
-            for change in CHANGES:
+        step = max(1, -(-len(moments) // most))
+        for number, moment in enumerate(moments[::step]):
+            for change in CHANGES if step == 1 else (CHANGES[number % len(CHANGES)],):
                 yield f"{path.name} {Path(moment[0]).name}:{moment[1]} {change.__name__}"
                 copy.unlink()
                 copy.write_bytes(data)
                 changed = False
 
-                def at(line: Moment, moment: Moment = moment, change: Change = change) -> None:
+                def at(line: Moment, moment: Moment = moment, change: Change = change) -> bool:
                     nonlocal changed
                     if line == moment and not changed:
                         changed = True
                         change(copy, data)
+                    return changed
 
                 try:
-                    word = read(copy, folder, at)
+                    word = read(copy, folder, at, (moment[0],))
                 except Exception as error:  # noqa: BLE001 - it ends the reading process, which reports it
                     word = f"{type(error).__name__}: {error}"
                 yield f"-> {word}"

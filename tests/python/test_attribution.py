@@ -110,9 +110,13 @@ class Plain:
         return {key: amount for key, amount in found.items() if amount}
 
 
-@pytest.mark.parametrize("attribution", BOTH)
-def test_lines_have_the_same_self_values_everywhere(profile: Snapshot, attribution: Attribution) -> None:
+def test_lines_have_the_same_self_values_everywhere(profile: Snapshot) -> None:
     plain = Plain(profile)
+    for attribution in BOTH:
+        check_lines(profile, plain, attribution)
+
+
+def check_lines(profile: Snapshot, plain: Plain, attribution: Attribution) -> None:
     of = AllocationSet(0, value=plain.value)
     expected = plain.of_lines(attribution)
     branch = Branch(of, ["line"], attribution=attribution)
@@ -177,11 +181,13 @@ def paths_of(tree: CallTree, values: Any) -> dict[tuple[Any, ...], int]:
     return {path: int(value) for path, value in zip(paths, values[0].tolist(), strict=True) if value}
 
 
-@pytest.mark.parametrize("attribution", BOTH)
-def test_self_values_of_boxes_and_functions_are_what_is_attributed_to_them(
-    profile: Snapshot, attribution: Attribution
-) -> None:
+def test_self_values_of_boxes_and_functions_are_what_is_attributed_to_them(profile: Snapshot) -> None:
     plain = Plain(profile)
+    for attribution in BOTH:
+        check_boxes(profile, plain, attribution)
+
+
+def check_boxes(profile: Snapshot, plain: Plain, attribution: Attribution) -> None:
     of = AllocationSet(0, value=plain.value)
     by_name: dict[str, dict[Any, int]] = {}
     for direction in ("top_down", "bottom_up"):

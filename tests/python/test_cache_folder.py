@@ -35,6 +35,10 @@ def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
+NO_HOME = pytest.mark.parametrize("no_folder", ["no home"], indirect=True)
+"""For servers, which find the folder as commands do."""
+
+
 @pytest.fixture(params=["no home", "no XDG_CACHE_HOME"])
 def no_folder(request: pytest.FixtureRequest, temporary: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The folder that takes the place of one that can't be made."""
@@ -100,6 +104,7 @@ def test_an_editor_names_the_setting_of_a_folder_that_can_not_be_written(
 
 
 @pytest.mark.slow
+@NO_HOME
 def test_an_editor_shows_the_warning_with_each_snapshot(no_folder: Path, tmp_path: Path) -> None:
     with LspClient() as server:
         server.start(tmp_path)
@@ -142,6 +147,7 @@ def test_a_folder_that_others_can_reach_is_not_used(
 
 
 @pytest.mark.slow
+@NO_HOME
 def test_a_server_without_any_folder_says_so_and_lives(no_folder: Path, tmp_path: Path) -> None:
     no_folder.touch()
     with LspClient() as server:

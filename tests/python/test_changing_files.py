@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from tests.python.conftest import ROOT
+from tests.python.test_corpus import REPEATED
 from tests.python.tries import tries
 
 from memlens.errors import FileError
@@ -15,9 +16,13 @@ from memlens.store.manifest import SourceFile
 
 CORPUS = ROOT / "tests" / "fuzz" / "corpus" / "file"
 # memray's captures are read by memray itself, in a process of its own
-FILES = sorted(path for path in CORPUS.iterdir() if not path.name.endswith(".memray.bin"))
-MOMENTS = tries(6)
-"""Of each file's; ``python -m tests.fuzz.changing`` takes all, which is some minutes' work."""
+FILES = sorted(
+    path
+    for path in CORPUS.iterdir()
+    if not path.name.endswith(".memray.bin") and (tries(3) > 1 or path.name not in REPEATED)
+)
+READINGS = tries(15)
+"""Of each file; ``python -m tests.fuzz.changing`` takes all, which is some minutes' work."""
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
@@ -47,7 +52,7 @@ def test_a_pipe_that_takes_the_place_of_a_file_is_not_waited_for(
 @pytest.mark.slow
 def test_reading_ends() -> None:
     done = subprocess.run(
-        [sys.executable, "-X", "faulthandler", "-m", "tests.fuzz.changing", "--most", str(MOMENTS), *FILES],
+        [sys.executable, "-X", "faulthandler", "-m", "tests.fuzz.changing", "--most", str(READINGS), *FILES],
         cwd=ROOT,
         env={**os.environ, "PYTHONPATH": str(ROOT)},
         capture_output=True,
@@ -59,6 +64,6 @@ def test_reading_ends() -> None:
     assert done.returncode == 0, (lines[-3:], done.stderr[-2000:])
     word, count = lines[-1].split()
     assert word == "done"
-    assert int(count) >= 3.4 * MOMENTS * len(FILES)
+    assert int(count) >= 0.8 * READINGS * len(FILES)
     # some changes are seen, some make no difference any more
     assert {"-> ChangedFileError", "-> DamagedSnapshotError"} & set(lines)

@@ -16,6 +16,8 @@ from memlens.cli import main
 from memlens.views.sql.compared import MOST_COMPARED, Pages, QuerySide, answer_page, compare_queries
 from memlens.views.sql.pages import Cell, SqlAnswer, SqlColumn, SqlError, SqlSort
 
+pytest_plugins = ("tests.python.server_fixtures",)
+
 COLUMNS = [SqlColumn(*each) for each in (("name", "text"), ("line", "integer"), ("n", "integer"))]
 COLUMNS += [SqlColumn("size_bytes", "integer"), SqlColumn("object", "integer")]
 
@@ -158,7 +160,7 @@ def test_types_are_compared_as_by_the_comparison_itself(
 
 
 @pytest.mark.slow
-def test_the_server_answers_pages_of_both(tmp_path: Path) -> None:
+def test_the_server_answers_pages_of_both(server: LspClient, tmp_path: Path) -> None:
     paths = []
     for number in (1, 2):
         heap = small_heap()
@@ -167,25 +169,21 @@ def test_the_server_answers_pages_of_both(tmp_path: Path) -> None:
         path = tmp_path / f"{number}.heapsnapshot"
         path.write_bytes(heap.data())
         paths.append(path)
-    with LspClient() as client:
-        client.start(tmp_path, {"cache_directory": str(tmp_path / "cache")})
-        names = [
-            client.request("memlens/open", {"path": str(path), "view": f"v{number}"})["snapshot"]
-            for number, path in enumerate(paths)
-        ]
-        asked = {"snapshot": names[1], "other": names[0], "other_first": True, "key": [], "limit": 1}
-        asked["query"] = (
-            "SELECT type, count(*) AS n, sum(shallow_bytes) AS shallow_bytes FROM objects GROUP BY 1"
-        )
-        first = client.request("memlens/compareSql", {**asked, "offset": 0})
-        assert (first["rows"], first["more"]) == ([["Added1", None, 1, 1, None, 80, 80]], True)
-        second = client.request("memlens/compareSql", {**asked, "offset": 1})
-        assert second["rows"] == [["Added0", 1, 1, 0, 40, 80, 40]]
-        both = {name: asked[name] for name in ("snapshot", "query", "key")}
-        series = client.request("memlens/seriesSql", {**both, "dumps": [names[0], names[1], names[0]]})
-        assert [column["name"] for column in series["columns"][1:5]] == ["1 n", "2 n", "3 n", "difference n"]
-        assert ["Added1", None, 1, None, 0, None, 80, None, 0] in series["rows"]
-        with pytest.raises(RpcError, match="one of the series"):
-            client.request("memlens/seriesSql", {**both, "dumps": [names[0], names[0]]})
-        with pytest.raises(RpcError, match="syntax error"):
-            client.request("memlens/compareSql", {**asked, "query": "SELEC", "offset": 0})
+    names = [
+        server.request("memlens/open", {"path": str(path), "view": f"v{number}"})["snapshot"]
+        for number, path in enumerate(paths)
+    ]
+    asked = {"snapshot": names[1], "other": names[0], "other_first": True, "key": [], "limit": 1}
+    asked["query"] = "SELECT type, count(*) AS n, sum(shallow_bytes) AS shallow_bytes FROM objects GROUP BY 1"
+    first = server.request("memlens/compareSql", {**asked, "offset": 0})
+    assert (first["rows"], first["more"]) == ([["Added1", None, 1, 1, None, 80, 80]], True)
+    second = server.request("memlens/compareSql", {**asked, "offset": 1})
+    assert second["rows"] == [["Added0", 1, 1, 0, 40, 80, 40]]
+    both = {name: asked[name] for name in ("snapshot", "query", "key")}
+    series = server.request("memlens/seriesSql", {**both, "dumps": [names[0], names[1], names[0]]})
+    assert [column["name"] for column in series["columns"][1:5]] == ["1 n", "2 n", "3 n", "difference n"]
+    assert ["Added1", None, 1, None, 0, None, 80, None, 0] in series["rows"]
+    with pytest.raises(RpcError, match="one of the series"):
+        server.request("memlens/seriesSql", {**both, "dumps": [names[0], names[0]]})
+    with pytest.raises(RpcError, match="syntax error"):
+        server.request("memlens/compareSql", {**asked, "query": "SELEC", "offset": 0})

@@ -35,6 +35,7 @@ from memlens.errors import MemlensError
 from memlens.formats.containers import open_source
 from memlens.formats.errors import DamagedSnapshotError
 from memlens.formats.redacted import CONTENTS, VALUES
+from memlens.formats.redaction import output
 from memlens.model.graph import Graph
 from memlens.packs.ruby.tests import ruby_files
 from memlens.units import format_bytes
@@ -409,18 +410,19 @@ def test_a_heap_that_breaks_within_the_file_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_records_larger_than_the_buffer(tmp_path: Path) -> None:
+def test_records_larger_than_the_buffer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    most = 1 << 18
+    monkeypatch.setattr(output, "_BUFFER_BYTES", most)
     dump = Dump()
     klass = dump.klass(0x100, "Wide", 0, [(f"f{n}", LONG if n % 2 else OBJECT) for n in range(60_000)])
-    above = klass
-    for number in range(12):
-        above = dump.klass(0x200 + number, f"Wide{number}", above, [(f"f{n}", OBJECT) for n in range(60_000)])
-    count = 13 * 60_000
+    above = dump.klass(0x200, "Wider", klass, [(f"f{n}", OBJECT) for n in range(60_000)])
+    count = 120_000
     dump.instance(0x1000, above, f"{count}q", *([0x100] * count))
-    dump.objects(0x2000, klass, [0x100] * 700_000)
-    dump.numbers(0x3000, BYTE, SECRET.encode() * 300_000)
+    assert 8 * count > 3 * most
+    # larger than what is shuffled in one piece, too
+    dump.objects(0x2000, klass, [0x100] * 140_000)
+    dump.numbers(0x3000, BYTE, SECRET.encode() * 50_000)
     path = written(tmp_path, "wide.hprof", dump.end())
-    assert path.stat().st_size > 16 << 20
     assert_same_graph(load(path), written_anew(path, tmp_path))
     assert SECRET.encode() not in redacted(path)[0]
 

@@ -78,12 +78,23 @@ HEAPS = [
     *sorted(FIXTURES.glob("*.zst")),
     *(path for path in real_heaps("hprof/*", "v8/*.heapsnapshot.zst") if path.stat().st_size < MOST_BYTES),
 ]
+OF_THE_SAME = (
+    "ran_out.hprof.zst",
+    "small_node20.heapsnapshot.zst",
+    "mat_sun_jdk6_30_x64_compressedOops.hprof.zst",
+)
+"""Another dump is of the same writer, or of one that writes the same records."""
 
 
 @pytest.mark.parametrize(
     "path",
     [
-        pytest.param(path, marks=[] if path.parent == FIXTURES else pytest.mark.slow, id=path.name)
+        pytest.param(
+            path,
+            marks=[pytest.mark.nightly] * (path.name in OF_THE_SAME)
+            + [pytest.mark.slow] * (path.parent != FIXTURES),
+            id=path.name,
+        )
         for path in HEAPS
     ],
 )

@@ -25,13 +25,21 @@ from memlens.texts import phrase
 pytest_plugins = ("tests.python.server_fixtures",)
 
 
-@pytest.fixture
-def foreign(workspace: Path, cache_folder: Path) -> Iterator[LspClient]:
+@pytest.fixture(scope="module")
+def started(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LspClient]:
     """A server in the pseudo-language."""
     texts: dict[str, str] = json.loads((ROOT / "l10n" / "bundle.l10n.qps-ploc.json").read_text("utf-8"))
     with LspClient() as client:
-        client.start(workspace, {"cache_directory": str(cache_folder)}, texts=texts)
+        client.start(tmp_path_factory.mktemp("server"), texts=texts)
         yield client
+
+
+@pytest.fixture
+def foreign(started: LspClient, workspace: Path, cache_folder: Path) -> Iterator[LspClient]:
+    """That server, with the workspace and the archives of a test."""
+    started.enter(workspace, {"cache_directory": str(cache_folder)})
+    yield started
+    started.leave()
 
 
 def english(text: str, *names: str) -> list[str]:
@@ -100,8 +108,9 @@ def test_hovers_and_code_lenses_are_in_the_language_of_the_editor(
 
 @pytest.mark.slow
 def test_what_was_searched_for_source_is_in_the_language_of_the_editor(
-    foreign: LspClient, workspace: Path, tmp_path: Path
+    foreign: LspClient, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
+    folders = re.escape(str(tmp_path_factory.getbasetemp())) + r"[\w/-]*"
     for name, data, names in (
         ("net.gcdump", gcdump_files.small(), [r"\*?\w*\.cs\b", "Cache"]),
         ("node.heapsnapshot", heap_files.small_heap().data(), [r"[\w/]*leak\.js"]),
@@ -114,7 +123,7 @@ def test_what_was_searched_for_source_is_in_the_language_of_the_editor(
         listed = foreign.request("memlens/objectSource", params)["looked_for"]
         assert "[bélöw" in listed[-1], listed
         for text in listed:
-            assert not english(text, re.escape(str(workspace)), *names), text
+            assert not english(text, folders, *names), text
 
 
 def test_archives_that_were_searched_are_named_in_the_language_of_the_editor(

@@ -62,25 +62,17 @@ def test_hover_shows_what_a_line_allocated(server: LspClient, tmp_path: Path, wo
 
 
 @pytest.mark.slow
-def test_hover_agrees_with_the_command_line(own_server: LspClient, tmp_path: Path) -> None:
+def test_hover_agrees_with_the_command_line(server: LspClient, tmp_path: Path) -> None:
     sample = Path(shutil.copy(SAMPLES / "train.pickle", tmp_path))
     for source in SAMPLES.glob("*.py"):
         shutil.copy(source, tmp_path)
-    own_server.notify(
-        "workspace/didChangeWorkspaceFolders",
-        {
-            "event": {
-                "added": [{"uri": tmp_path.as_uri(), "name": "samples"}],
-                "removed": [],
-            }
-        },
-    )
-    open_view(own_server, sample)
+    server.add_folder(tmp_path)
+    open_view(server, sample)
     rows = json.loads(memlens("lines", sample, "--json", "--cache-dir", tmp_path / "c2").stdout)["lines"]
     ours = [row for row in rows if (tmp_path / Path(row["file"]).name).exists()]
     assert ours
     for row in ours:
-        text = own_server.hover(tmp_path / Path(row["file"]).name, row["line"])
+        text = server.hover(tmp_path / Path(row["file"]).name, row["line"])
         assert text is not None, row
         figures = [int(figure.replace(",", "")) for figure in re.findall(r"([\d,]+) bytes", text)]
         assert row["total_bytes"] in figures

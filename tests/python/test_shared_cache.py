@@ -32,7 +32,7 @@ from memlens.store.manifest import in_use
 pytest_plugins = ("tests.python.server_fixtures",)
 
 LINUX = sys.platform.startswith("linux")
-ROUNDS = tries(15)
+ROUNDS = tries(9)
 """How many files each window opens at least."""
 
 

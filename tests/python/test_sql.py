@@ -1,5 +1,6 @@
 """The tables for SQL against the columns, and the restrictions of queries."""
 
+import contextlib
 import csv
 import io
 import json
@@ -365,16 +366,22 @@ SELECT group_concat(file || function, '') FROM frames, events
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("query", ATTEMPTS)
-def test_a_query_can_only_read(query: str, sample: Path, session: Callable[[Path], SqlSession]) -> None:
+def test_a_query_can_only_read(sample: Path, session: Callable[[Path], SqlSession]) -> None:
     made = session(sample)
     folder = next(iter(made._snapshot.archive.parent.iterdir()))
-    before = {file.name: (file.stat().st_size, file.stat().st_mtime_ns) for file in folder.iterdir()}
-    with pytest.raises(SqlError) as caught:
-        made.ask(query)
-    assert caught.value.message.text
-    assert {file.name: (file.stat().st_size, file.stat().st_mtime_ns) for file in folder.iterdir()} == before
-    assert made.ask("SELECT count(*) FROM events").rows == [[13_798]]
+
+    def files() -> dict[str, tuple[int, int]]:
+        return {file.name: (file.stat().st_size, file.stat().st_mtime_ns) for file in folder.iterdir()}
+
+    before, refused = files(), []
+    for query in ATTEMPTS:
+        with contextlib.suppress(SqlError):
+            made.ask(query)
+            continue
+        refused.append(query)
+        assert files() == before, query
+        assert made.ask("SELECT count(*) FROM events").rows == [[13_798]], query
+    assert refused == ATTEMPTS
 
 
 def test_every_allowed_function_exists_in_sqlite() -> None:
