@@ -111,10 +111,11 @@ def profile_of(
     samples = grouped((of_process[of], of_heap[of], joined.stacks))
     rows, impossible = _rows(joined, samples, of_process, of_heap, np.array(heap_names) == _ART)
     changes = _changes(rows)
+    # before they are added up: a wrapped sum may look like a true one
+    if not sums_fit([*changes.values.values(), rows.values["peak"], rows.values["peak_count"]]):
+        raise DamagedSnapshotError(phrase("The sum of the values is too large"))
     is_sampled = bool((heaps["interval"] != 1).any())
     values, below = _values(rows, changes, len(samples.first), is_sampled=is_sampled)
-    if not sums_fit([column for _, column in values]):
-        raise DamagedSnapshotError(phrase("The sum of the values is too large"))
     times, is_odd = _times(heaps, changes)
     labels = []
     for name, numbers in ((PROCESS, of_process), (HEAP, of_heap)):

@@ -484,3 +484,10 @@ def test_lines_that_expand_without_bound_are_refused(tmp_path: Path) -> None:
     ]}]})  # fmt: skip
     with pytest.raises(DamagedSnapshotError, match="limit for the file's size"):
         read(tmp_path, packets)
+
+
+def test_sums_that_are_too_large_are_refused_also_where_they_wrap_to_small_ones(tmp_path: Path) -> None:
+    words = Interning()
+    row = words.stack((Code("f"),)), {"peak": 2**48, "peak_count": 1}
+    with pytest.raises(DamagedSnapshotError, match="sum of the values is too large"):
+        read(tmp_path, dump([heap(1, [row] * (2**16 + 1))], words))

@@ -51,9 +51,11 @@ class TypeCounts:
             # those of a collection have its number, and times of their own
             chosen = events["gcId"] == events["gcId"][int(times.argmax())]
             keys = events["objectClass"][chosen]
-            names = [type_name(code.class_name(key)) for key in keys.tolist()]
+            distinct, of_keys = np.unique(keys, return_inverse=True)
+            names = [type_name(code.class_name(key)) for key in distinct.tolist()]
+            stacks = [self._code.stack([SourceFrame("", 0, each, NATIVE)]) for each in names]
             self.last = Counts(
-                np.array([self._code.stack([SourceFrame("", 0, each, NATIVE)]) for each in names], np.int64),
+                np.array(stacks, np.int64)[of_keys],
                 code.types(keys).astype(np.int64),
                 *(np.clip(events[column][chosen], 0, _MOST) for column in ("count", "totalSize")),
             )

@@ -185,8 +185,6 @@ class _Recording:
         for column, value in zip(columns, values, strict=True):
             number = next(number for number, part in enumerate(parts) if part is value.samples)
             column[ends[number] - len(value.amounts) : ends[number]] = value.amounts
-        if not sums_fit(columns):
-            raise DamagedSnapshotError(phrase("The sum of the values is too large"))
         first = int(ends[-1]) - len(allocated.stacks)
         times = self._heap.times(start_ns, rows.column("time"), first + allocated.of_rows, sizes)
         if batch is None and not (
@@ -349,7 +347,10 @@ def _distinct(stacks: I64, labels: dict[str, I64], amounts: I64) -> _Samples:
 
 
 def _sums(amounts: I64, of_rows: I64) -> I64:
-    """What the rows of each kind add up to; a kind has at least one."""
+    """What the rows of each kind add up to; a kind has at least one. Raises :class:`DamagedSnapshotError`."""
+    if not sums_fit([amounts]):
+        # a wrapped sum may look like a true one
+        raise DamagedSnapshotError(phrase("The sum of the values is too large"))
     found = np.zeros(int(of_rows.max(initial=-1)) + 1, np.int64)
     np.add.at(found, of_rows, amounts)
     return found

@@ -296,6 +296,14 @@ def test_figures_of_a_made_recording(tmp_path: Path, *, is_compressed: bool) -> 
     assert not times.has_frees
 
 
+def test_sums_that_are_too_large_are_refused_also_where_they_wrap_to_small_ones(tmp_path: Path) -> None:
+    recording = Recording()
+    recording.event("jdk.ObjectAllocationSample", objectClass=recording.class_("[B"), weight=2**48)
+    recording.events *= 2**16 + 1
+    with pytest.raises(DamagedSnapshotError, match="sum of the values is too large"):
+        load(made(tmp_path, recording))
+
+
 def test_what_the_last_collection_did_not_see_is_no_leak(tmp_path: Path) -> None:
     recording = Recording()
     stack, kind = recording.stack(("app/A", "make", 3)), recording.class_("[I")
