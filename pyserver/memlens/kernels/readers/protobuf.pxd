@@ -3,6 +3,7 @@
 # Source: https://protobuf.dev/programming-guides/encoding/
 
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
+from libc.string cimport memset
 
 from memlens.kernels.base.vectors cimport Vector, vector_push
 
@@ -148,3 +149,20 @@ cdef inline void numbers(Reader *r, uint32_t wire, Vector *to) noexcept nogil:
             value = varint(&inner)
             push(&inner, to, &value)
         done(r, &inner)
+
+
+cdef inline void keep_number(Reader *r, uint32_t field, uint32_t wire, uint64_t *values, uint32_t last) noexcept nogil:
+    """Read a field: a number goes to ``values[field - 1]`` if ``last`` isn't below its field, all else is skipped."""
+    if wire == VARINT and field <= last:
+        values[field - 1] = varint(r)
+    else:
+        skip(r, wire)
+
+
+cdef inline void message_of_numbers(Reader *r, uint64_t *values, uint32_t last) noexcept nogil:
+    """Read a message whose fields 1 to ``last`` are numbers, into as many ``values``; missing ones are 0."""
+    cdef uint32_t field, wire
+    memset(values, 0, last * sizeof(uint64_t))
+    while more(r, &field, &wire):
+        if field > last or is_wire(r, wire, VARINT):
+            keep_number(r, field, wire, values, last)

@@ -10,8 +10,8 @@ from libc.stdint cimport uint8_t, uint32_t, uint64_t, int64_t
 from memlens.kernels.base.owner cimport Owner
 from memlens.kernels.base.vectors cimport Vector, vector_push
 from memlens.kernels.readers.protobuf cimport (
-    BYTES, E_BAD_WIRE, E_OK, E_TOO_MANY, E_TRUNCATED, VARINT, Reader, done, fail, inside, is_wire, more, numbers, push,
-    read_length, reader_of, skip, varint
+    BYTES, E_BAD_WIRE, E_OK, E_TOO_MANY, E_TRUNCATED, VARINT, Reader, done, fail, inside, is_wire, keep_number,
+    message_of_numbers, more, numbers, push, read_length, reader_of, skip, varint
 )
 
 OK, TRUNCATED, BAD_TAG, BAD_WIRE, NO_MEMORY, TOO_MANY = range(6)
@@ -151,7 +151,7 @@ cdef class Scanner(Owner):
     cdef Vector types, starts, locations, value_starts, values, labels, mappings, places, lines, functions, strings
     cdef Vector comments
     cdef ValueType period_type
-    cdef int64_t drop_frames, keep_frames, time_nanos, duration_nanos, period, default_type, doc_url
+    cdef int64_t[16] scalars        # by their fields
 
     def __cinit__(self, const uint8_t[::1] data: Buffer):
         cdef uint64_t zero = 0
@@ -215,40 +215,13 @@ cdef class Scanner(Owner):
                 numbers(r, wire, &self.comments)
             elif field in (7, 8, 9, 10, 12, 14, 15):
                 if is_wire(r, wire, VARINT):
-                    self.scalar(field, <int64_t> varint(r))
+                    self.scalars[field] = <int64_t> varint(r)
             else:
                 skip(r, wire)
-
-    cdef inline void scalar(self, uint32_t field, int64_t value) noexcept nogil:
-        if field == 7:
-            self.drop_frames = value
-        elif field == 8:
-            self.keep_frames = value
-        elif field == 9:
-            self.time_nanos = value
-        elif field == 10:
-            self.duration_nanos = value
-        elif field == 12:
-            self.period = value
-        elif field == 14:
-            self.default_type = value
-        else:
-            self.doc_url = value
 
     cdef void value_type(self, Reader *r, bint of_samples) noexcept nogil:
         cdef ValueType row
-        cdef uint32_t field, wire
-        row.type = 0
-        row.unit = 0
-        while more(r, &field, &wire):
-            if field in (1, 2):
-                if is_wire(r, wire, VARINT):
-                    if field == 1:
-                        row.type = <int64_t> varint(r)
-                    else:
-                        row.unit = <int64_t> varint(r)
-            else:
-                skip(r, wire)
+        message_of_numbers(r, <uint64_t *> &row, 2)
         if of_samples:
             push(r, &self.types, &row)
         else:
@@ -279,63 +252,22 @@ cdef class Scanner(Owner):
 
     cdef void label(self, Reader *r) noexcept nogil:
         cdef Label row
-        cdef uint32_t field, wire
-        cdef int64_t value
-        row.sample = <uint32_t> (self.starts.count - 1)
-        row.unused = 0
-        row.key = 0
-        row.text = 0
-        row.number = 0
-        row.unit = 0
-        while more(r, &field, &wire):
-            if field > 4:
-                skip(r, wire)
-                continue
-            if not is_wire(r, wire, VARINT):
-                return
-            value = <int64_t> varint(r)
-            if field == 1:
-                row.key = value
-            elif field == 2:
-                row.text = value
-            elif field == 3:
-                row.number = value
-            else:
-                row.unit = value
+        cdef uint64_t[4] values
+        message_of_numbers(r, values, 4)
+        row.sample, row.unused = <uint32_t> (self.starts.count - 1), 0
+        row.key, row.text = <int64_t> values[0], <int64_t> values[1]
+        row.number, row.unit = <int64_t> values[2], <int64_t> values[3]
         push(r, &self.labels, &row)
 
     cdef void mapping(self, Reader *r) noexcept nogil:
         cdef Mapping row
-        cdef uint32_t field, wire
-        cdef uint64_t value
-        row.id = 0
-        row.start = 0
-        row.limit = 0
-        row.offset = 0
-        row.file = 0
-        row.build_id = 0
-        row.has = 0
-        while more(r, &field, &wire):
-            if field > 10:
-                skip(r, wire)
-                continue
-            if not is_wire(r, wire, VARINT):
-                return
-            value = varint(r)
-            if field == 1:
-                row.id = value
-            elif field == 2:
-                row.start = value
-            elif field == 3:
-                row.limit = value
-            elif field == 4:
-                row.offset = value
-            elif field == 5:
-                row.file = <int64_t> value
-            elif field == 6:
-                row.build_id = <int64_t> value
-            elif value:
-                row.has |= <uint64_t> 1 << (field - 7)
+        cdef uint64_t[10] values
+        cdef size_t flag
+        message_of_numbers(r, values, 10)
+        row.id, row.start, row.limit, row.offset = values[0], values[1], values[2], values[3]
+        row.file, row.build_id, row.has = <int64_t> values[4], <int64_t> values[5], 0
+        for flag in range(4):
+            row.has |= <uint64_t> (values[6 + flag] != 0) << flag
         push(r, &self.mappings, &row)
 
     cdef void location(self, Reader *r) noexcept nogil:
@@ -343,84 +275,38 @@ cdef class Scanner(Owner):
         cdef Line line
         cdef Reader inner
         cdef uint32_t field, wire
-        row.id = 0
-        row.mapping = 0
-        row.address = 0
+        row.id = row.mapping = row.address = 0
         row.first_line = self.lines.count
         while more(r, &field, &wire):
-            if field in (1, 2, 3):
-                if not is_wire(r, wire, VARINT):
-                    return
-                if field == 1:
-                    row.id = varint(r)
-                elif field == 2:
-                    row.mapping = varint(r)
-                else:
-                    row.address = varint(r)
-            elif field == 4:
-                if not is_wire(r, wire, BYTES):
-                    return
+            if not is_wire(r, wire, BYTES if field == 4 else VARINT if field < 4 else wire):
+                return
+            if field == 4:
                 inner = inside(r)
-                line.function = 0
-                line.line = 0
-                line.column = 0
-                while more(&inner, &field, &wire):
-                    if field > 3:
-                        skip(&inner, wire)
-                    elif is_wire(&inner, wire, VARINT):
-                        if field == 1:
-                            line.function = varint(&inner)
-                        elif field == 2:
-                            line.line = <int64_t> varint(&inner)
-                        else:
-                            line.column = <int64_t> varint(&inner)
+                message_of_numbers(&inner, <uint64_t *> &line, 3)
                 push(&inner, &self.lines, &line)
                 done(r, &inner)
             else:
-                skip(r, wire)
+                keep_number(r, field, wire, <uint64_t *> &row, 3)
         row.lines = self.lines.count - row.first_line
         push(r, &self.places, &row)
 
     cdef void function(self, Reader *r) noexcept nogil:
         cdef Function row
-        cdef uint32_t field, wire
-        cdef uint64_t value
-        row.id = 0
-        row.name = 0
-        row.system_name = 0
-        row.file = 0
-        row.start_line = 0
-        while more(r, &field, &wire):
-            if field > 5:
-                skip(r, wire)
-                continue
-            if not is_wire(r, wire, VARINT):
-                return
-            value = varint(r)
-            if field == 1:
-                row.id = value
-            elif field == 2:
-                row.name = <int64_t> value
-            elif field == 3:
-                row.system_name = <int64_t> value
-            elif field == 4:
-                row.file = <int64_t> value
-            else:
-                row.start_line = <int64_t> value
+        message_of_numbers(r, <uint64_t *> &row, 5)
         push(r, &self.functions, &row)
 
     def numbers(self) -> dict[str, int]:
         """Return the scalar fields of the profile, with the numbers of strings."""
         return {
-            "drop_frames": self.drop_frames,
-            "keep_frames": self.keep_frames,
-            "time_nanos": self.time_nanos,
-            "duration_nanos": self.duration_nanos,
-            "period": self.period,
+            "drop_frames": self.scalars[7],
+            "keep_frames": self.scalars[8],
+            "time_nanos": self.scalars[9],
+            "duration_nanos": self.scalars[10],
+            "period": self.scalars[12],
             "period_type": self.period_type.type,
             "period_unit": self.period_type.unit,
-            "default_sample_type": self.default_type,
-            "doc_url": self.doc_url,
+            "default_sample_type": self.scalars[14],
+            "doc_url": self.scalars[15],
         }
 
 

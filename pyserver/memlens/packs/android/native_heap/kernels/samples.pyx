@@ -6,11 +6,12 @@ skipped; repeated numbers may be packed or not. No number from the file is used 
 """
 
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
+from libc.string cimport memset
 
 from memlens.kernels.base.owner cimport Owner
 from memlens.kernels.base.vectors cimport Vector
 from memlens.kernels.readers.protobuf cimport (
-    BYTES, E_OK, VARINT, Reader, done, inside, more, numbers, push, read_length, reader_of, skip, varint
+    BYTES, E_OK, VARINT, Reader, done, inside, keep_number, more, numbers, push, read_length, reader_of, skip, varint
 )
 
 OK, TRUNCATED, BAD_TAG, BAD_WIRE, NO_MEMORY = range(5)
@@ -40,7 +41,7 @@ cdef enum:
 
 TEXT_FORMAT = b"T{<Q:scope:<Q:kind:<Q:iid:<Q:buffer:<Q:start:<Q:end:}"
 MAPPING_FORMAT = (
-    b"T{<Q:scope:<Q:iid:<Q:build_id:<Q:exact_offset:<Q:start_offset:<Q:start:<Q:end:<Q:load_bias:<Q:first:<Q:count:}"
+    b"T{<Q:scope:<Q:iid:<Q:build_id:<Q:start_offset:<Q:start:<Q:end:<Q:load_bias:<Q:first:<Q:exact_offset:<Q:count:}"
 )
 FRAME_FORMAT = b"T{<Q:scope:<Q:iid:<Q:function:<Q:mapping:<Q:rel_pc:<Q:source:<Q:line:}"
 STACK_FORMAT = b"T{<Q:scope:<Q:iid:<Q:first:<Q:count:}"
@@ -57,16 +58,17 @@ cdef struct Text:
     uint64_t start
     uint64_t end
 
+# after their scope, mappings and frames have the fields of their messages in order
 cdef struct Mapping:
     uint64_t scope
     uint64_t iid
     uint64_t build_id
-    uint64_t exact_offset
     uint64_t start_offset
     uint64_t start
     uint64_t end
     uint64_t load_bias
     uint64_t first          # of its path's parts
+    uint64_t exact_offset
     uint64_t count
 
 cdef struct Frame:
@@ -223,53 +225,23 @@ cdef class Tables(Owner):
     cdef void mapping(self, Reader *r) noexcept nogil:
         cdef Mapping row
         cdef uint32_t field, wire
-        row.scope, row.iid, row.build_id, row.exact_offset, row.start_offset = self.scope, 0, 0, 0, 0
-        row.start, row.end, row.load_bias, row.first = 0, 0, 0, self.paths.count
+        memset(&row, 0, sizeof(row))
+        row.scope, row.first = self.scope, self.paths.count
         while more(r, &field, &wire):
             if field == 7:
                 numbers(r, wire, &self.paths)
-            elif wire != VARINT:
-                skip(r, wire)
-            elif field == 1:
-                row.iid = varint(r)
-            elif field == 2:
-                row.build_id = varint(r)
-            elif field == 3:
-                row.start_offset = varint(r)
-            elif field == 4:
-                row.start = varint(r)
-            elif field == 5:
-                row.end = varint(r)
-            elif field == 6:
-                row.load_bias = varint(r)
-            elif field == 8:
-                row.exact_offset = varint(r)
             else:
-                skip(r, wire)
+                keep_number(r, field, wire, <uint64_t *> &row + 1, 8)
         row.count = self.paths.count - row.first
         push(r, &self.mappings, &row)
 
     cdef void frame(self, Reader *r) noexcept nogil:
         cdef Frame row
         cdef uint32_t field, wire
-        row.scope, row.iid, row.function, row.mapping, row.rel_pc, row.source, row.line = self.scope, 0, 0, 0, 0, 0, 0
+        memset(&row, 0, sizeof(row))
+        row.scope = self.scope
         while more(r, &field, &wire):
-            if wire != VARINT:
-                skip(r, wire)
-            elif field == 1:
-                row.iid = varint(r)
-            elif field == 2:
-                row.function = varint(r)
-            elif field == 3:
-                row.mapping = varint(r)
-            elif field == 4:
-                row.rel_pc = varint(r)
-            elif field == 5:
-                row.source = varint(r)
-            elif field == 6:
-                row.line = varint(r)
-            else:
-                skip(r, wire)
+            keep_number(r, field, wire, <uint64_t *> &row + 1, 6)
         push(r, &self.frames, &row)
 
     cdef void stack(self, Reader *r) noexcept nogil:
@@ -292,8 +264,8 @@ cdef class Tables(Owner):
         cdef Reader inner
         cdef uint32_t field, wire
         cdef uint64_t number = self.heaps.count
-        row.scope, row.pid, row.buffer, row.start, row.end, row.interval = self.scope, 0, self.buffer, 0, 0, 0
-        row.time, row.begin, row.flags, row.unwinding_errors = 0, 0, 0, 0
+        memset(&row, 0, sizeof(row))
+        row.scope, row.buffer = self.scope, self.buffer
         while more(r, &field, &wire):
             if wire == BYTES and field == 2:
                 inner = inside(r)
@@ -332,29 +304,14 @@ cdef class Tables(Owner):
     cdef void sample(self, Reader *r, uint64_t heap) noexcept nogil:
         cdef Sample row
         cdef uint32_t field, wire
-        row.heap, row.stack, row.allocated, row.freed, row.allocations, row.frees = heap, 0, 0, 0, 0, 0
-        row.peak, row.peak_count, row.flags = 0, 0, 0
+        cdef uint64_t[9] values
+        memset(values, 0, sizeof(values))
+        row.heap, row.flags = heap, 0
         while more(r, &field, &wire):
-            if wire != VARINT:
-                skip(r, wire)
-            elif field == 1:
-                row.stack = varint(r)
-            elif field == 2:
-                row.allocated = varint(r)
-            elif field == 3:
-                row.freed = varint(r)
-            elif field == 5:
-                row.allocations = varint(r)
-            elif field == 6:
-                row.frees = varint(r)
-            elif field == 8:
-                row.peak = varint(r)
-                row.flags = 1
-            elif field == 9:
-                row.peak_count = varint(r)
-                row.flags = 1
-            else:
-                skip(r, wire)
+            row.flags |= wire == VARINT and field in (8, 9)
+            keep_number(r, field, wire, values, 9)
+        row.stack, row.allocated, row.freed = values[0], values[1], values[2]
+        row.allocations, row.frees, row.peak, row.peak_count = values[4], values[5], values[7], values[8]
         push(r, &self.samples, &row)
 
 
