@@ -7,7 +7,7 @@ export interface AddBookmarkParams {
   note: string;
 }
 
-/** What is computed again: so many of the allocations that were to be, in so many layers. */
+/** Recomputation: the number of recomputed allocations, of those that were asked for, and of their layers. */
 export interface Again {
   allocations: number;
   of_allocations: number;
@@ -682,7 +682,7 @@ export interface CurvesAnswer {
   other_steps_known: StepsKnown | null;
 }
 
-/** What would be freed without the references from one object to another. */
+/** The memory that would be freed without the references from one object to another. */
 export interface CutAnswer {
   freed_bytes: number;
   freed_native_bytes: number | null;
@@ -893,7 +893,7 @@ export interface FileWarning {
   device: number | null;
 }
 
-/** A device's figures for what matches a filter. `of_allocations` is the number without it. */
+/** The figures of a device, filtered. `of_allocations` is the number without the filter. */
 export interface FilterAnswer {
   info: DeviceInfo;
   of_allocations: number;
@@ -952,12 +952,12 @@ export interface FindingName {
   figure: Figure;
 }
 
-/** The most important first. */
+/** The findings, the most important first. */
 export interface FindingsAnswer {
   findings: SnapshotFinding[];
 }
 
-/** The largest difference first; of equals, the later dump's order. */
+/** The findings of both dumps, the largest difference first; of equals, in the later dump's order. */
 export interface FindingsComparison {
   rows: ComparedFinding[];
 }
@@ -974,7 +974,7 @@ export interface FindingsState {
   fraction: number | null;
 }
 
-/** How far the findings of a large heap dump are, which may take seconds the first time. */
+/** Asks how much of a large heap dump's findings is done; they may take seconds the first time. */
 export interface FindingsStateParams {
   snapshot: string;
 }
@@ -1258,7 +1258,7 @@ export interface FoundCell {
   title: string;
 }
 
-/** What was reserved and in no block, when that mattered most. */
+/** Reserved memory outside of blocks, when that mattered most. */
 export interface Fragmentation {
   moment: number;
   when: 'most reserved' | 'out of memory' | 'peak';
@@ -1579,7 +1579,7 @@ export interface HeadlineParams {
   device?: number | null;
 }
 
-/** What a line of source defines, in a heap dump. `file` is as the dump spells it, or a path here. */
+/** The definitions on a line of source, in a heap dump. `file` is as the dump spells it, or a path here. */
 export interface HeapAtParams {
   snapshot: string;
   file: string;
@@ -1990,7 +1990,7 @@ export interface HeatRow {
   steps: number;
 }
 
-/** What is at a moment and a height. `allocation` is None above the stack. */
+/** The allocation at a moment and a height. `allocation` is None above the stack. */
 export interface HitAnswer {
   moment: number;
   time_us: number | null;
@@ -2590,7 +2590,7 @@ export interface OpenResult {
   heap: HeapFormat | null;
 }
 
-/** The height of the whole run in even columns over `[x0, x1]`. */
+/** The height of the whole run, in even columns over `[x0, x1]`. */
 export interface OverviewAnswer {
   x0: number;
   x1: number;
@@ -2677,7 +2677,7 @@ export interface PathNode {
   freed_native_bytes: number | null;
 }
 
-/** A node's children, the one first that most bytes are below, and how many objects all of it explains. */
+/** A node's children, the one with the most bytes below it first, and the number of explained objects. */
 export interface PathNodesAnswer {
   rows: PathNode[];
   offset: number;
@@ -2778,7 +2778,7 @@ export interface ProcessRow {
   recordings: RecordingRow[];
 }
 
-/** Nothing: the answer is about the machine on which the server runs, and its user. */
+/** Nothing: the answer is about the server's machine and user. */
 export type ProcessesParams = Record<string, never>;
 
 /** The largest processes first, and the pages of those that are browsers, as far as these are debugged. */
@@ -2884,7 +2884,7 @@ export interface ProgressParams {
   fraction: number | null;
 }
 
-/** What belongs to a realm, to several or to none. */
+/** The objects of a realm, of several, or of none. */
 export interface RealmRow {
   object: number | null;
   name: Text;
@@ -3018,7 +3018,7 @@ export interface ReservedParams {
   filter?: string;
 }
 
-/** What a set of objects retains: these objects themselves and what only they keep alive. */
+/** The memory that a set of objects retains: the objects themselves and all that only they keep alive. */
 export interface RetainedAnswer {
   chosen: number;
   objects: number;
@@ -3035,7 +3035,7 @@ export interface Retry {
   failures_between: number;
 }
 
-/** What makes an object a root. */
+/** A reason why an object is a root. */
 export interface RootRow {
   kind: string;
   detail: string;
@@ -3043,7 +3043,7 @@ export interface RootRow {
   line: number | null;
 }
 
-/** What a replay came to, or the trace itself. */
+/** The outcome of a replay, or the trace itself. */
 export interface Run {
   settings: string;
   changes: Changes;
@@ -3708,7 +3708,7 @@ export interface ViewportResult {
   areas: Area[];
 }
 
-/** The answer. Only the recorded row is there where the trace can't be replayed. */
+/** The answer. Only the recorded row exists if the trace can't be replayed. */
 export interface WhatIf {
   device: number;
   calibration: Calibration;
@@ -3721,7 +3721,7 @@ export interface WhatIf {
   rows: Run[];
 }
 
-/** What replays came to, in sentences; all but `exactness` None where there is nothing to say. */
+/** The outcome of replays in sentences; all but `exactness` are None if there is nothing to say. */
 export interface WhatIfAnswer {
   found: WhatIf;
   exactness: Text;
@@ -3739,7 +3739,7 @@ export interface WhatIfParams {
   changes: Changes;
 }
 
-/** What only the references that are left out keep alive, and the objects among what is left out. */
+/** The memory that only the omitted references keep alive, and the objects among what is omitted. */
 export interface WithoutAnswer {
   objects: ObjectRow[];
   freed_objects: number;

@@ -386,7 +386,7 @@ class _Writer:
                     self._code_names.update(each)
 
     def _learn_class(self, item: type) -> None:
-        """Note the names that a class has from C code and by its slots, all of one of Python's own."""
+        """Note the names that a class gets from C code and its slots; of Python's own classes, all names."""
         own = _class_dict(item)
         is_known = not _FLAGS(item) & _HEAP_TYPE or _name_of(item)[1].partition(".")[0] in _OF_PYTHON
         for name, value in own.items():
@@ -755,7 +755,7 @@ class _Writer:
 
 
 def _unnamed(referents: list[Any], kind: type, by_id: dict[int, list[str]]) -> list[Any]:
-    """Return what an instance refers to beside its class that has no name yet: each name is of one."""
+    """Return an instance's referents, except its class, that have no name yet; each name belongs to one."""
     left = {number: len(names) for number, names in by_id.items()}
     unnamed = []
     for each in referents:
@@ -826,7 +826,7 @@ def _without(referents: list[Any], items: list[Any]) -> list[Any]:
 
 
 def _error_name(kind: type) -> str:
-    """Return the name of an exception's class: of all that say that memory ran out the same."""
+    """Return the name of an exception's class; all exceptions for lack of memory get the same one."""
     ran_out = any(base is MemoryError for base in _mro(kind))
     return _name_of(MemoryError if ran_out else kind)[0]
 

@@ -65,7 +65,7 @@ class BadRequestError(MemlensError):
 
 
 class CancelledError(MemlensError):
-    """What was asked for is no longer wanted."""
+    """The result is no longer wanted."""
 
     code = "cancelled"
 
@@ -85,7 +85,7 @@ class OutOfMemoryError(MemlensError):
 
 
 def reason(error: OSError) -> str:
-    """What the system says of it."""
+    """The system's message."""
     return error.strerror or str(error)
 
 

@@ -31,7 +31,7 @@ logger = logging.getLogger(__name__)
 # the start and end of each stage as fractions of the whole work, measured on a trace of two million events
 _STAGES = {"unpacking": (0.0, 0.1), "reading": (0.1, 0.8), "matching": (0.8, 0.9), "writing": (0.9, 1.0)}
 
-_OTHER_OUT = phrase("Choose another folder for --out, or none, for one in the cache.")
+_OTHER_OUT = phrase("Choose another folder for --out, or leave it out to use the cache.")
 
 _WRITTEN = 0.93
 """The fraction of the whole work at which such a dump has been written."""

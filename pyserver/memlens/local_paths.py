@@ -69,7 +69,7 @@ def _is_on_disk(path: PurePath) -> bool:
 
 
 def is_of_kernel(path: PurePath) -> bool:
-    """Whether a path is in a folder with files that are none; ``/dev/shm`` is a file system like any other."""
+    """Whether a path is in a folder of pseudo-files such as /proc; ``/dev/shm`` is an ordinary file system."""
     return path.anchor == "/" and _is_in(path, _OF_THE_KERNEL) and path.parts[1:3] != ("dev", "shm")
 
 

@@ -6,10 +6,10 @@ from pathlib import Path
 
 
 def exposed(path: Path, trusted: frozenset[int] = frozenset()) -> Path | None:
-    """The first place, from ``path`` upward, at which others than root and this user can exchange what is there.
+    """The first place, from ``path`` upward, where users other than root and this one can replace files.
 
-    ``trusted`` are other users that may. None if there is no such place, and on Windows, where nothing here looks at
-    access lists. Raises OSError.
+    ``trusted`` users may. None if there is no such place, and on Windows, where access lists aren't read here. Raises
+    OSError.
     """
     if os.name == "nt":
         return None

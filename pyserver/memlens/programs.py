@@ -25,7 +25,7 @@ def program(name: str, path: str | None = None) -> Path | None:
 
 
 def is_ours(path: Path) -> bool:
-    """Whether nobody but root and this user can have put a program at a path, or can put another one there."""
+    """Whether nobody but root and this user can have put, or can replace, the program at a path."""
     try:
         return exposed(path) is None
     except OSError:

@@ -7,5 +7,5 @@ Report = Callable[[str, float], None]
 
 
 def part_of(report: Report, start: float, end: float) -> Report:
-    """Return a function that reports a part of the work as what it is of the whole, from ``start`` to ``end``."""
+    """Return a function that reports the progress of a part of the work that takes it from ``start`` to ``end``."""
     return lambda stage, fraction: report(stage, start + (end - start) * min(max(fraction, 0.0), 1.0))

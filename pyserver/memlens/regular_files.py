@@ -36,7 +36,7 @@ def opened_at(path: Path, buffering: int = -1) -> BinaryIO:
 
 
 def content(path: Path, most_bytes: int) -> bytes | None:
-    """The bytes of a regular file; None for anything else, if it is larger, or if it can't be read."""
+    """The bytes of a regular file; None if it is something else, is larger, or can't be read."""
     try:
         with opened(path) as file:
             size = os.fstat(file.fileno()).st_size

@@ -167,7 +167,7 @@ def _strange(process_id: int) -> RemoteDumpError:
 
 
 def cost_of(answer: Mapping[str, Any]) -> dump.Cost:
-    """What a dump took, as another process says. Raises ValueError, TypeError for something else."""
+    """The cost of a dump, as another process reports it. Raises ValueError or TypeError for anything else."""
     cost = dump.Cost(**answer)
     for name, each in cost._asdict().items():
         is_number = isinstance(each, int) or (name == "seconds" and isinstance(each, float))

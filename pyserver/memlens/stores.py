@@ -85,7 +85,7 @@ class Place(Struct, frozen=True):
 
     @property
     def in_store(self) -> str:
-        """What fsspec calls its path."""
+        """Its path, as fsspec writes it."""
         return f"{self.scheme}://{self.path}" if self.scheme in _WEB else self.path
 
     @property
@@ -257,7 +257,7 @@ def _check_length(read_bytes: int, declared: int | None, place: Place) -> None:
     if declared is None and read_bytes > UNDECLARED_BYTES:
         raise StoreError(
             phrase(
-                "{named} has more than {most}, and its server doesn't say how much",
+                "{named} is larger than {most}, and its server doesn't report its size",
                 named=place.named,
                 most=format_bytes(UNDECLARED_BYTES),
             ),
@@ -274,7 +274,7 @@ def _is_changed(error: Exception) -> bool:
 
 @contextlib.contextmanager
 def opened(place: Place) -> Iterator[Any]:
-    """Turns a store's errors into sentences, which never show more of an address than the user named."""
+    """Turns a store's errors into sentences, which show no more of an address than the user named."""
     scheme, named = place.scheme, place.named
     with needed("fsspec", _PACKAGES.get(scheme)):
         import fsspec

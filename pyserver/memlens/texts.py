@@ -39,7 +39,7 @@ def phrase(template: str, /, **values: Value) -> Text:
 
 
 def own_words(text: str) -> Text:
-    """Return words of Memlens's own that are in no bundle, such as a library's about an argument."""
+    """Return Memlens's own words that are in no bundle, such as a library's words about an argument."""
     return Text(text, text.replace("{", "{{").replace("}", "}}"))
 
 

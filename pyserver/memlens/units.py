@@ -105,7 +105,7 @@ def counted(count: int, noun: str) -> str:
 
 
 def dimensions(width: int, height: int) -> str:
-    """What an image is called: ``640 \u00d7 480``."""
+    """The size of an image in words: ``640 by 480``, with the sign for that."""
     return f"{width} \u00d7 {height}"
 
 
@@ -161,7 +161,7 @@ def plain_name(name: str) -> str:
 
 
 def whole_number(text: str, base: int = 10) -> int | None:
-    """Return a whole number from its text; None if the text is another."""
+    """Return a whole number from its text; None if the text isn't one."""
     try:
         return int(text, base)
     except ValueError:

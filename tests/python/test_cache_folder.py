@@ -83,7 +83,7 @@ def test_a_chosen_folder_that_can_not_be_written_is_named_with_what_chooses_anot
     assert not list(temporary.iterdir()), "a folder that somebody has chosen has no other in its place"
     done = memlens("ingest", SAMPLE, "--out", f"{NO_FOLDER}/archive", status=1)
     assert done.stderr.endswith(
-        "Not a directory. Choose another folder for --out, or none, for one in the cache.\n"
+        "Not a directory. Choose another folder for --out, or leave it out to use the cache.\n"
     )
 
 

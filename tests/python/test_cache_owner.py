@@ -86,13 +86,13 @@ def test_a_folder_in_which_others_can_exchange_archives_is_refused(
     shared.mkdir(parents=True)
     folder = shared if there else shared / "more" / "cache"
     EXCHANGED[how](shared)
-    with pytest.raises(NoCacheFolderError, match="other users can exchange what is in") as caught:
+    with pytest.raises(NoCacheFolderError, match="other users can replace files in") as caught:
         ingest(FILE, Cache(folder), lambda *_: None)
     assert str(folder) in str(caught.value)
     assert "chmod" in str(caught.value.advice)
     assert not list(shared.iterdir())
     done = memlens("info", FILE, "--cache-dir", folder, status=1)
-    assert "other users can exchange what is in" in done.stderr
+    assert "other users can replace files in" in done.stderr
 
 
 def test_a_shared_folder_where_each_moves_their_own_files_alone_is_used(tmp_path: Path) -> None:

@@ -302,4 +302,4 @@ def test_heap_dumps_without_stacks_refuse_parts(tmp_path: Path) -> None:
     for options in (("--by", "function"), ("--at", "peak"), ("--filter", "type:Order")):
         error = memlens("lines", heap, *options, status=1).stderr
         assert f"no allocation stacks, which are needed for {options[0]}" in error
-        assert "memlens types lists what it holds by type" in error
+        assert "memlens types lists its objects by type" in error

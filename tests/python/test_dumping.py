@@ -237,7 +237,7 @@ def test_allocations_are_sampled(tmp_path: Path, busy: "subprocess.Popen[str]") 
     lines = json.loads(memlens("lines", out, "--json").stdout)["lines"]
     assert any(Path(row["file"]).name == "orders.js" and row["itself"] > 10_000 for row in lines)
     refused = memlens("record", os.getpid(), tmp_path / "x", status=1)
-    assert "is no page and doesn't run on Node.js or Java" in refused.stderr
+    assert "is not a page and doesn't run on Node.js or Java" in refused.stderr
     # and it isn't said that it records
     assert refused.stdout == ""
 
@@ -362,7 +362,7 @@ def test_a_dump_of_java(tmp_path: Path, java: Path, start: Start) -> None:
     assert sorted(each.name for each in tmp_path.iterdir()) == ["service.hprof", "stderr.txt"]
     deep = tmp_path.joinpath(*["d" * 200] * 5)
     deep.mkdir(parents=True)
-    assert "no path of more than 1,024 bytes" in refused(process.pid, deep / "x.hprof")
+    assert "no path longer than 1,024 bytes" in refused(process.pid, deep / "x.hprof")
     assert list(deep.iterdir()) == []
     closed = start("java", "-XX:+DisableAttachMechanism", "-cp", java, "Service")
     assert "DisableAttachMechanism" in refused(closed.pid, tmp_path / "x.hprof")
@@ -438,7 +438,7 @@ def test_an_answer_without_an_end_is_given_up() -> None:
     mine, theirs = socket.socketpair()
     with mine, theirs, ThreadPoolExecutor(1) as pool:
         sent = pool.submit(lambda: theirs.sendall(b"0\n" + bytes(64 << 20)))
-        with pytest.raises(DumpError, match="more than a virtual machine says"):
+        with pytest.raises(DumpError, match="longer answer than a virtual machine does"):
             hotspot._asked(mine, os.getpid(), ("jcmd", "", "", ""), Path("none"), lambda _: None)
         mine.close()
         with pytest.raises(OSError, match=r"pipe|reset"):

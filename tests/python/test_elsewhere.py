@@ -172,7 +172,7 @@ def test_stdin_may_not_fill_the_disk(monkeypatch: pytest.MonkeyPatch, own_folder
 
 
 ENDLESS = {
-    "undeclared": "has more than 2 MiB, and its server doesn't say how much",
+    "undeclared": "is larger than 2 MiB, and its server doesn't report its size",
     "short": "was written while it was read",
     "parts": "was written while it was read",
     "huge": "has no room for",

@@ -104,7 +104,10 @@ def test_tables_that_memlens_does_not_make_are_refused(tmp_path: Path, forged: s
         put(database, 0)
     with closing(apsw.Connection(str(tmp_path / FILE_NAME))) as connection:
         connection.execute(forged)
-    with pytest.raises(FleetError, match=r"has other tables than|can't be read"), reading(tmp_path) as fleet:
+    with (
+        pytest.raises(FleetError, match=r"doesn't have the tables of|can't be read"),
+        reading(tmp_path) as fleet,
+    ):
         peaks(fleet)
     with pytest.raises(FleetError):
         Database(tmp_path, "/job")

@@ -247,7 +247,7 @@ def test_what_thumbnails_cannot_be_made_of(opened: Opened, tmp_path: Path) -> No
     assert first is None
     assert second is not None
     assert "too short" in second.text
-    with pytest.raises(BadRequestError, match="is no image"):
+    with pytest.raises(BadRequestError, match="is not an image"):
         thumbnails(snapshot, [0], 64)
     path.write_bytes(b"something else")
     (gone,) = thumbnails(snapshot, _numbers(snapshot, [whole]), 64)

@@ -200,7 +200,7 @@ def test_methods_have_the_name_of_their_class_within_a_bound(
     path.write_bytes(make(size))
     run = run_on(path)
     said = [each["message"] for each in json.loads(run("info", "--json").stdout)["warnings"]]
-    assert any("the end of their class's name alone" in each for each in said)
+    assert any("only the end of their class's name" in each for each in said)
     # in full they have 32 and 8 million letters
     (texts,) = (tmp_path / "cache").glob("*/string_utf8")
     assert 1 << 20 < texts.stat().st_size < 2 << 20

@@ -108,7 +108,7 @@ def test_what_is_gone_is_narrowed_by_its_stack_alone(dump: Snapshot) -> None:
     some = set_at(info, "peak", value="allocated_bytes", filter_text="allocated-by:make")
     kept = [any("make" in each.lower() for each in _places(dump, number)) for number in whole.stacks.tolist()]
     assert stacks_of(dump, some).values.sum() == whole.values[:, kept].sum() > 0
-    with pytest.raises(BadRequestError, match="only the stack is known"):
+    with pytest.raises(BadRequestError, match="only the stack of objects that are gone is known"):
         stacks_of(dump, set_at(info, "peak", value="allocated_bytes", filter_text="type:Array"))
 
 

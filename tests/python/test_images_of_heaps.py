@@ -100,7 +100,7 @@ def test_a_bitmap_of_the_heap(packed: bool, opened: Opened, tmp_path: Path) -> N
     assert found.image is not None
     assert (found.image.width, found.image.height, found.image.layout) == (3, 2, "ARGB_8888")
     assert describe(snapshot, 0).image is None
-    with pytest.raises(BadRequestError, match="Object 0 is no image"):
+    with pytest.raises(BadRequestError, match="Object 0 is not an image"):
         image(snapshot, 0)
 
 

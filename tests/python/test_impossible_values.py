@@ -44,7 +44,7 @@ NET = net(multipliers=[1.0, 2.0])
 NET_DATE, NET_PROCESS = struct.pack("<q", 635_560_517_203_750_000), struct.pack("<iqq", 42, 0, 8192)
 PYHEAP = pyheap(THINGS)
 PYTHON = test_python_heap.small()
-FACTS = "facts about the recording that are impossible and left out: 1."
+FACTS = "other facts about the recording, left out: 1."
 IN_FILES = [
     ("a.pb", PPROF, PPROF + number(9, 1 << 63), FACTS),
     ("a.pb", PPROF, PPROF + number(10, (1 << 64) - 5), FACTS),
@@ -66,13 +66,13 @@ IN_FILES = [
         "a.heap",
         GO,
         GO.replace(b"2: 200 [3: 300] @ 0x1000", b"4: 200 [3: 300] @ 0x1000"),
-        "more in use than was ever allocated, or with bytes of no allocation: 1.",
+        "more in use than was ever allocated, or with bytes but no allocations: 1.",
     ),
     (
         "a.heap",
         GO,
         GO.replace(b"2: 200 [3: 300] @ 0x1000", b"0: 200 [3: 300] @ 0x1000"),
-        "more in use than was ever allocated, or with bytes of no allocation: 1.",
+        "more in use than was ever allocated, or with bytes but no allocations: 1.",
     ),
     ("a.heapz", JAVA, JAVA.replace(b":34", b":4294967297"), "Frames with an impossible line"),
     ("a.gcdump", NET, net(multipliers=[float("nan"), 2.0]), "an impossible multiplier: 1."),
@@ -182,9 +182,9 @@ def test_figures_that_memray_can_not_have_recorded_are_counted() -> None:
     )  # fmt: skip
     assert "a size or a count is impossible: 3." in wrong["impossible-rows"]
     assert "impossible line, shown without one: 1." in wrong["impossible-lines"]
-    assert "before an earlier one, drawn at that one's: 1." in wrong["impossible-times"]
-    assert "below 0, taken for 0: 2." in wrong["impossible-figures"]
-    assert "impossible and left out: 2." in wrong["unknown-settings"]
+    assert "earlier than the one before them, drawn at that time: 1." in wrong["impossible-times"]
+    assert "Negative memory figures, counted as 0: 2." in wrong["impossible-figures"]
+    assert "other facts about the recording, left out: 2." in wrong["unknown-settings"]
     assert not {
         "impossible-rows",
         "impossible-lines",
@@ -203,10 +203,10 @@ def test_stacks_of_snapviewer_that_can_not_be_read_are_counted(tmp_path: Path) -
         return said(write_zip(tmp_path / "a.zip", polygons, rows))
 
     assert not any(word in found("(0) a.py:3:f") for word in ("read", "long", "text"))
-    assert "Frames that can't be read, shown as they stand: 1." in found("(0) a.py:99999999999:f")
+    assert "Frames that can't be parsed, shown as written in the file: 1." in found("(0) a.py:99999999999:f")
     assert "Stacks that aren't text, left out: 1." in found(b"\xff\xfe")
     deep = "\n".join(f"({each}) a.py:3:f{each}" for each in range(5000))
-    assert "Stacks that are too long and were cut: 1." in found(deep)
+    assert "Stacks cut because they are too long: 1." in found(deep)
 
 
 def test_right_files_have_no_warnings_of_impossible_values(tmp_path: Path) -> None:

@@ -426,8 +426,8 @@ def test_sizes_are_those_of_memlens_what_if(client: McpClient, folder: Path) -> 
     assert_has(alone, printed(folder, "what-if", large, "--sizes", "6", "--capacity", "1GiB"))
     both = client.call("memlens_what_if", path=str(large), beside=str(small), sizes=[4, 6, 8])
     assert_has(both, printed(folder, "what-if", large, "--beside", small, "--sizes", "4,6,8"))
-    assert "one alone" in client.failure("memlens_what_if", path=TRACE, sizes=[1, 2])
-    assert "one alone" in client.failure("memlens_what_if", path=TRACE, beside=TRACE, sizes=[1])
+    assert "size alone" in client.failure("memlens_what_if", path=TRACE, sizes=[1, 2])
+    assert "size alone" in client.failure("memlens_what_if", path=TRACE, beside=TRACE, sizes=[1])
 
 
 def test_steps_are_those_of_memlens_steps(client: McpClient, folder: Path) -> None:

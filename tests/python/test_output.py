@@ -293,13 +293,13 @@ def test_an_archive_is_replaced_only_by_one_of_the_same_file(folder: Path, archi
     # of the same file it is only made again
     memlens("ingest", PROFILE, "--out", archive)
     said = memlens("ingest", copy, "--out", archive, status=1).stderr
-    assert "is an archive of another file, or of another state of it" in said
+    assert "is an archive of another file, or of another version of this one" in said
     assert "--force" in said
     inside = archive / "trace.pickle"
     inside.write_bytes(TRACE.read_bytes())
     for source, words in (
         (inside, "is read from it"),
-        (copy, "not of the archive: trace.pickle"),
+        (copy, "isn't part of the archive: trace.pickle"),
         (PROFILE, "not of"),
     ):
         assert words in memlens("ingest", source, "--out", archive, "--force", status=1).stderr

@@ -101,8 +101,8 @@ def test_a_device_that_has_what_another_lacks(tmp_path: Path) -> None:
         (("flame", TRACE, "--value", "bytes"), "A trace has no value bytes. It has live, peak, total"),
         (("compare", PROFILE, PROFILE, "--value", "peak"), "The profile has no value peak. It has inuse_objects"),
         (("compare", PROFILE, PROFILE, "--at", "end"), "The profile doesn't have what was live at 'end'"),
-        (("compare", HEAP, HEAP, "--value", "live"), "--value has no meaning"),
-        (("compare", HEAP, HEAP, "--at", "end"), "--at has no meaning"),
+        (("compare", HEAP, HEAP, "--value", "live"), "so --value doesn't apply"),
+        (("compare", HEAP, HEAP, "--at", "end"), "so --at doesn't apply"),
         *(((command, PROFILE, "--device", 1), "A profile has no devices, which are needed for --device")
           for command in ("flame", "picture", "findings", "report", "lines")),
         (("compare", PROFILE, PROFILE, "--device", 1), "A profile has no devices, which are needed for --device"),

@@ -28,13 +28,13 @@ def with_attribution(options: argparse.Namespace, answer: Any) -> dict[str, Any]
 
 
 def without_stacks(options: argparse.Namespace, *names: str) -> None:
-    """Raise :class:`LackingError` if one of some options is given, which a heap dump without stacks can't answer."""
+    """Raise :class:`LackingError` if any of these options is given: a heap dump without stacks can't answer them."""
     for name in given(options, *names):
         raise LackingError("graph", "allocation stacks", as_text(name))
 
 
 def given(options: argparse.Namespace, *names: str) -> list[str]:
-    """Return those of some options that are given."""
+    """Return those of the named options that were given."""
     values = {name: getattr(options, name.removeprefix("--").replace("-", "_")) for name in names}
     return [
         name for name, value in values.items() if value is not None and value is not False and value != ""

@@ -23,7 +23,7 @@ _SHORTEST_FILE = 12
 
 
 class Piece(NamedTuple):
-    """A part of a label: a path, a name or what is said besides may be shortened, other words may not."""
+    """A part of a label. Paths, names and remarks may be shortened, other words may not."""
 
     text: str
     kind: Literal["path", "name", "more", "words"] = "words"
@@ -61,7 +61,7 @@ def say_wrapped(sentence: str) -> None:
 
 
 def say_paragraph(sentence: str) -> None:
-    """Print a sentence: as one line, but in a terminal with line ends between words, below a number's text."""
+    """Print a sentence on one line; in a terminal it is wrapped between words, below a number's text."""
     if not sys.stdout.isatty():
         say(sentence)
         return
@@ -106,7 +106,7 @@ def _lines(label: Sequence[Piece] | str, width: int) -> Iterable[str]:
 
 
 def fitted(pieces: Sequence[Piece], width: int) -> str:
-    """Return a label that is at most so wide: first paths are shortened, then names, at last names of files."""
+    """Return a label of at most ``width`` columns: paths are shortened first, then names, file names last."""
     texts = [plain(_without_middle(piece.text, max(_LONGEST_LABEL, 2 * width))) for piece in pieces]
     widths = list(map(width_of, texts))
     for kind, shorten in _WAYS:
@@ -119,12 +119,12 @@ def fitted(pieces: Sequence[Piece], width: int) -> str:
 
 
 def _without_middle(text: str, most: int) -> str:
-    """Return a text of so many characters that whatever is shown of it is there."""
+    """Return a text shortened in the middle to ``most`` characters, which is more than is ever shown."""
     return text if len(text) <= most else f"{text[: most // 2]}{ELLIPSIS}{text[-most // 2 :]}"
 
 
 def without_folders(path: str, width: int) -> str:
-    """Return a path without some of its folders in the middle; at the least its last part is left.
+    """Return a path without some of its folders in the middle; its last part always stays.
 
     The first folder stays if there is room, and as many of the last ones as there is room for.
     """
@@ -148,7 +148,7 @@ def without_folders(path: str, width: int) -> str:
 
 
 def cut(text: str, width: int) -> str:
-    """Return a text whose middle is left out to make it so narrow."""
+    """Return a text with its middle left out, to fit into ``width`` columns."""
     if width_of(text) <= width:
         return text
     if width <= 1:

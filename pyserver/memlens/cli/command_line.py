@@ -95,7 +95,7 @@ def summary(module: str) -> str:
 
 
 def as_help(text: str) -> str:
-    """Return a docstring as a help has it: without links to pages, and on one line."""
+    """Return a docstring as help text: without links to pages, on one line."""
     return _LINK.sub(r"\1", _REFERENCE.sub("", " ".join(text.split()))).replace("``", "`")
 
 

@@ -54,7 +54,7 @@ def run(options: argparse.Namespace) -> int:
 def _run_findings(options: argparse.Namespace) -> int:
     """Compare the findings of two dumps."""
     if options.more:
-        raise UsageError(phrase("The findings of two heap dumps are compared, not of more"))
+        raise UsageError(phrase("Findings can only be compared between two heap dumps"))
 
     answer = compare_findings(options, options.before, options.after)
     rows = [row for row in answer.rows if row.has(options.search)][: options.top]

@@ -68,7 +68,7 @@ def paths(
 
 
 def _unrolled(parents: U32, names: U32, nodes: U32, kept: I64) -> tuple[U32, U64]:
-    """The names of the ``kept`` innermost nodes of each of some paths, one after the other, and where each begins."""
+    """The names of the ``kept`` innermost nodes of each path, one path after the other, and where each begins."""
     starts = np.concatenate(([0], np.cumsum(kept))).astype(np.uint64)
     sequence = np.empty(int(starts[-1]), np.uint32)
     kernel.unroll(parents, names, nodes, starts, sequence)
@@ -76,7 +76,7 @@ def _unrolled(parents: U32, names: U32, nodes: U32, kept: I64) -> tuple[U32, U64
 
 
 def _fitting(texts: Mapping[int, str], used: U32, counts: I64, most: int) -> Mapping[int, str]:
-    """The texts that are used, cut so that together, each as often as it is counted, they have ``most`` characters."""
+    """The used texts, cut so that all their occurrences together have at most ``most`` characters."""
     # each with a separator
     lengths = np.array([len(texts[number]) + 1 for number in used.tolist()], np.int64)
     if int(lengths @ counts) <= most:
@@ -87,7 +87,7 @@ def _fitting(texts: Mapping[int, str], used: U32, counts: I64, most: int) -> Map
 
 
 def _parts(lengths: I64) -> Iterator[slice]:
-    """Consecutive slices that have about as many names each."""
+    """Consecutive slices with about equally many names."""
     before = np.concatenate(([0], np.cumsum(lengths)))
     start = 0
     while start < len(lengths):

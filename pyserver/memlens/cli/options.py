@@ -25,7 +25,7 @@ _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
 
 
 class Elsewhere(str):
-    """A snapshot among the arguments that is no file here: ``-`` or a URL."""
+    """A snapshot among the arguments that isn't a local file: ``-`` or a URL."""
 
     __slots__ = ()
 
@@ -36,7 +36,7 @@ def snapshot(text: str) -> Path | Elsewhere:
 
 
 def not_here(options: argparse.Namespace) -> list[Elsewhere]:
-    """Return the snapshots among the options that are no files here."""
+    """Return the snapshots among the options that aren't local files."""
     values = [
         each for value in vars(options).values() for each in (value if isinstance(value, list) else [value])
     ]
@@ -92,7 +92,7 @@ def add_object(command: argparse.ArgumentParser, nargs: str | None = None) -> No
 
 
 def add_folder(command: argparse.ArgumentParser) -> None:
-    """Add the summaries that a question about a fleet is asked to."""
+    """Add the folder of a fleet's summaries."""
     command.add_argument("folder", type=Path, metavar="FOLDER", help="the folder of the summaries")
 
 
@@ -169,7 +169,7 @@ def add_cache(command: argparse.ArgumentParser) -> None:
     """Add the options of the cache of archives."""
     command.add_argument("--cache-dir", type=Path, help="the folder of the archives")
     command.add_argument(
-        "--cache-limit", type=positive, metavar="BYTES", help="the maximum size of all archives together"
+        "--cache-limit", type=positive, metavar="BYTES", help="the maximum total size of all archives"
     )
 
 
@@ -183,7 +183,7 @@ def add_long_work(command: argparse.ArgumentParser) -> None:
 
 
 def add_archive(command: argparse.ArgumentParser) -> None:
-    """Add what the commands have that the server runs on an archive."""
+    """Add the arguments of commands that the server runs on an archive."""
     command.add_argument("archive", type=Path, help="an archive's folder, as `memlens ingest` prints it")
     add_long_work(command)
     add_libraries(command)

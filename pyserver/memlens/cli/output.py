@@ -33,7 +33,7 @@ def say(text: object, *, error: bool = False) -> None:
 
 
 def say_lines(lines: Iterable[str]) -> None:
-    """Print lines that have names of a file, cut so that all together are of a bounded length."""
+    """Print lines with names from a file, cut so that their total length is bounded."""
     all_lines = list(lines)
     lengths = np.fromiter(map(len, all_lines), np.int64, len(all_lines))
     if int(lengths.sum()) > _MOST_TEXT_BYTES:
@@ -51,7 +51,7 @@ def say_traceback(error: BaseException) -> None:
 
 
 class PlainLog(logging.Formatter):
-    """What is logged may quote a file, too."""
+    """Formats log records, which may quote a file, too."""
 
     def format(self, record: logging.LogRecord) -> str:
         """Return the lines of a record without control characters."""
@@ -59,7 +59,7 @@ class PlainLog(logging.Formatter):
 
 
 def note_of_cut(levels: Levels) -> None:
-    """Print to stderr what is cut where stacks are written out, if anything is."""
+    """Print to stderr how stacks were cut when they were written out, if any were."""
     if levels.is_cut:
         say(f"note: {levels_warning(levels).message}", error=True)
 
@@ -72,7 +72,7 @@ def json_line(value: Any) -> None:
 
 
 def within_bounds(value: Any) -> Any:
-    """Return an answer whose texts together are of a bounded length; print to stderr how many are cut."""
+    """Return an answer with its texts cut to a bounded total length; print to stderr how many were cut."""
     lengths = np.fromiter((_written_bytes(text) for text in _texts_of(value)), np.int64)
     if int(lengths.sum()) <= _MOST_UNCUT_BYTES:
         return value
@@ -132,7 +132,7 @@ class _Shortened:
 
 
 def message_line(value: Any) -> None:
-    """Write a line of JSON for the process of Memlens that reads this one's, which may translate its texts."""
+    """Write a line of JSON for the Memlens process that reads it, which may translate its texts."""
     _write_line(msgspec.json.encode(value))
 
 

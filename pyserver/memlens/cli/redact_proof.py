@@ -71,7 +71,7 @@ def write_report(output: Output, staying: StayingTexts) -> None:
 
 
 def summary_of(copy: Path) -> tuple[StayingTexts, list[Text]]:
-    """The texts that stay in a copy, and what is said of them."""
+    """The texts that stay in a copy, and sentences about them."""
     staying = StayingTexts.of(copy)
     return staying, list(staying.summary())
 

@@ -55,7 +55,7 @@ def filter_of(options: argparse.Namespace) -> str:
 
 
 def files_in_filter(options: argparse.Namespace, file: Path) -> list[Path]:
-    """The files that the filter names, as far as they exist: it says which don't."""
+    """The files that the filter names and that exist; the filter itself reports the missing ones."""
     text = filter_of(options)
     if "in:" not in text:
         return []

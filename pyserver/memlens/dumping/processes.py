@@ -63,7 +63,7 @@ def process(pid: int) -> Process:
     found = next((each for each in _all(pid) if each.pid == pid), None)
     if found is None:
         raise DumpError(
-            phrase("You have no process {pid}", pid=str(pid)),
+            phrase("Process {pid} doesn't exist, or isn't yours", pid=str(pid)),
             advice=phrase("`memlens dump` without a process id lists those that can be dumped."),
         )
     return found

@@ -16,7 +16,7 @@ def kinds() -> dict[str, RuntimeKind]:
 
 
 class Runtime(NamedTuple):
-    """A runtime by its name, with its version where only some are dumped and it is known."""
+    """A runtime by its name, with its version if that is known and only some versions can be dumped."""
 
     kind: str
     version: int | None = None
@@ -31,7 +31,7 @@ class Runtime(NamedTuple):
 
     @property
     def lacks_version(self) -> bool:
-        """Whether it isn't known which version it is, on which it depends whether it is dumped."""
+        """Whether its version is unknown, which decides whether it can be dumped."""
         return self.version is None and kinds()[self.kind].first_version is not None
 
 
@@ -58,7 +58,7 @@ def by_program(program: str) -> Runtime | None:
 
 
 def by_libraries(files: Iterable[str]) -> Runtime | None:
-    """Return the runtime of a program with one in it, by the names of the libraries that it has loaded."""
+    """Return the runtime that is embedded in a program, by the names of its loaded libraries."""
     loaded = list(files)
     for kind in kinds().values():
         if kind.libraries is not None and any(map(kind.libraries.fullmatch, loaded)):

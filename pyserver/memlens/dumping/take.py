@@ -51,7 +51,7 @@ def take(name: str, out: Path, options: Options, report: Callable[[int, float | 
     if not options.texts and is_known and (kind is None or not kind.can_omit_texts):
         raise BadRequestError(
             phrase(
-                "Only dumps of {runtimes} are written without texts",
+                "Only {runtimes} dumps can be written without texts",
                 runtimes=titles(lambda each: each.can_omit_texts),
             ),
             advice=phrase("`memlens redact` writes any dump again without its values."),
@@ -59,7 +59,7 @@ def take(name: str, out: Path, options: Options, report: Callable[[int, float | 
     if not options.live and (kind is None or not kind.can_write_garbage):
         raise BadRequestError(
             phrase(
-                "Only dumps of {runtimes} are written with garbage",
+                "Only {runtimes} dumps can include garbage",
                 runtimes=titles(lambda each: each.can_write_garbage),
             )
         )
@@ -88,7 +88,9 @@ def record(
     if write is None:
         runtimes = titles(lambda each: each.record is not None).replace(", ", " or ")
         raise BadRequestError(
-            phrase("{name} is no page and doesn't run on {runtimes}: only of these are allocations recorded",
+            phrase(
+                "{name} is not a page and doesn't run on {runtimes}: allocations can only be "
+                "recorded for these",
                    name=plain(found.name), runtimes=runtimes),
             advice=phrase("Take several heap dumps and compare them: memlens dump PID OUT --every 10 --count 5"),
         )  # fmt: skip

@@ -22,7 +22,7 @@ class Said(NamedTuple):
 
     @property
     def last(self) -> str:
-        """The last line that says something."""
+        """The last line that isn't blank."""
         lines = [line.strip() for line in self.text.splitlines() if line.strip()]
         return lines[-1] if lines else f"exit status {self.status}"
 

@@ -97,7 +97,7 @@ def code(text: str) -> str:
 
 
 def escaped_markdown(text: str) -> str:
-    """Text that shows as it is; words that would become more than text are code."""
+    """Text that Markdown shows literally; words with a meaning in Markdown become code."""
     return "".join(
         code(word) if _ACTING.search(word) else _MARKED.sub(r"\\\1", word)
         for word in re.split(r"(\s+)", plain(text))

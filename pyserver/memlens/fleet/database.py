@@ -191,7 +191,7 @@ class Database:
         was = self._connection.execute("SELECT place FROM fleet").get
         if was.rstrip("/") != place.rstrip("/"):
             raise BadRequestError(
-                phrase("{folder} has the summaries of {was}", folder=self.folder, was=was),
+                phrase("{folder} already has the summaries of {was}", folder=self.folder, was=was),
                 advice=_ELSEWHERE,
             )
 
@@ -374,7 +374,8 @@ def _check_files(folder: Path) -> None:
         file = folder / f"{table}.parquet"
         if os.path.lexists(file) and not _is_of_summaries(file):
             raise RefusedError(
-                phrase("{file} would be overwritten, and is not of a fleet", file=file), advice=_ELSEWHERE
+                phrase("{file} would be overwritten, but isn't part of a fleet's summaries", file=file),
+                advice=_ELSEWHERE,
             )
 
 

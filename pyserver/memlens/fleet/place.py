@@ -48,7 +48,7 @@ def root_of(place: Place) -> str | None:
 
 
 def url_of(place: Place, name: str) -> str:
-    """Where the file is that :func:`files_of` calls ``name``: a path or, in a store, a URL, which isn't looked up.
+    """The location of the file that :func:`files_of` calls ``name``: a path or, in a store, a URL; it isn't looked up.
 
     Raises :class:`BadRequestError` for a name that leads out of the place.
     """

@@ -61,7 +61,9 @@ def _check_schema(connection: apsw.Connection, path: Path) -> None:
         name = next(iter(expected.keys() - {name for name, _, _ in found}), None)
     if name is not None:
         raise FleetError(
-            phrase("{path} has other tables than the summaries of a fleet: {name}", path=path, name=name),
+            phrase(
+                "{path} doesn't have the tables of a fleet's summaries: {name} differs", path=path, name=name
+            ),
             advice=AGAIN,
         )
 
@@ -79,7 +81,7 @@ def _schema() -> dict[str, str]:
 
 
 def has_wrong_values(connection: apsw.Connection) -> bool:
-    """Whether a table has values of other types than its columns, or numbers of names that there aren't.
+    """Whether a table has values of other types than its columns, or numbers without a name.
 
     SQLite keeps any value in any column.
     """

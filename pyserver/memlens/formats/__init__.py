@@ -27,7 +27,10 @@ class Reader(Protocol):
         """Whether the first bytes of a file may be of this format."""
 
     def read(self, source: Source, scratch: Path, report: Report) -> Timeline | Profile | Graph:
-        """Return a model; ``scratch`` is a folder for temporary files. Raises MemlensError or MemoryError."""
+        """Return a model; ``report`` gets ``("reading", fraction)``, and temporary files go into ``scratch``.
+
+        Raises :class:`NotASnapshotError`, :class:`DamagedSnapshotError`, another MemlensError or MemoryError.
+        """
 
 
 FORMATS = {each.name: each.title for each in registry.formats().values()}

@@ -18,7 +18,7 @@ class NotASnapshotError(MemlensError):
 
 
 class PackError(MemlensError):
-    """The pack of another package has failed, which isn't the file's fault nor Memlens's."""
+    """Another package's pack failed; neither the file nor Memlens is at fault."""
 
     code = "pack"
     advice = phrase("Report it to the authors of that package; the log has the details.")

@@ -7,7 +7,7 @@ _MOST_LETTERS = 4096
 
 
 class Interned:
-    """Numbers texts in the order of their first use, after those that there are: of none, 0 is the empty one."""
+    """Numbers texts in the order of their first use, after the existing ones; the empty text is 0 if there are none."""
 
     def __init__(self, before: Texts | None = None) -> None:
         self._before = Texts.of([""]) if before is None else before

@@ -60,15 +60,21 @@ def _is_loaded(data: Data) -> bool:
 
 
 def fault(data: Data, offset: int, kind: Text) -> DamagedSnapshotError:
-    """Return the error for a text that ``kind``, a format's file with its article, doesn't have at ``offset``."""
+    """Return the error for text at ``offset`` that doesn't belong in ``kind``, a format's file with its article."""
     wrong = invalid(data)
     if wrong is not None:
-        return _not_valid(wrong, offset)
+        return DamagedSnapshotError(
+            phrase("The file is not valid JSON: {reason}", reason=wrong.reason),
+            offset=offset if wrong.offset is None else wrong.offset,
+        )
     return _misplaced(data, offset, kind)
 
 
 def converted(data: Data, type_: type[T]) -> T:
-    """Decode a value of JSON, also what only ``json.loads`` takes. Raises what msgspec does, and UnicodeDecodeError."""
+    """Decode a JSON value, including what only ``json.loads`` accepts.
+
+    Raises what msgspec does, and UnicodeDecodeError.
+    """
     try:
         return msgspec.json.decode(data, type=type_)
     except ValidationError:
@@ -100,13 +106,6 @@ def decoded(data: Data, type_: type[T], kind: Text) -> T:
         raise DamagedSnapshotError(
             phrase("The file is not {kind}: {reason}", kind=kind, reason=str(error))
         ) from error
-
-
-def _not_valid(wrong: Invalid, offset: int | None) -> DamagedSnapshotError:
-    return DamagedSnapshotError(
-        phrase("The file is not valid JSON: {reason}", reason=wrong.reason),
-        offset=offset if wrong.offset is None else wrong.offset,
-    )
 
 
 def _misplaced(data: Data, offset: int, kind: Text) -> DamagedSnapshotError:

@@ -34,7 +34,7 @@ def begins(head: bytes) -> bool:
 
 
 def quick() -> tuple[str, ...]:
-    """The formats of JSON whose files usually say in their first bytes what they are."""
+    """The JSON formats that can usually be recognised by a file's first bytes."""
     return tuple(
         each.name for each in registry.formats().values() if each.json is not None and each.only_json
     )
@@ -106,9 +106,7 @@ def _of_list(head: bytes) -> tuple[list[str], str | None]:
 
 def _described(source: Source, keys: list[str], *, has_more: bool) -> Text:
     if has_more:
-        return phrase(
-            "it consists of several values of JSON, and the first has the keys {keys}", keys=_shown(keys)
-        )
+        return phrase("it has several JSON values, of which the first has the keys {keys}", keys=_shown(keys))
     wrong = invalid(source.data)
     if wrong is not None:
         return phrase("it begins like JSON, but is not: {reason}", reason=wrong.reason)

@@ -28,7 +28,7 @@ REMOVALS: dict[object, Removed] = {each: each for each in (VALUES, CONTENTS)}
 
 
 def mapping_beside(dump: Path) -> Path:
-    """Where the mapping that leads back to the names of one dump alone is, if it lies beside it."""
+    """The path of a dump's own mapping back to its original names, if it lies beside the dump."""
     stem = dump.name
     for each in registry.formats().values():
         for pattern in each.file_names if each.is_mapped else ():
@@ -93,7 +93,7 @@ def mark_graph(
 
 
 def _numbers_of(values: Values) -> Values:
-    """The fields that ``--keep-numbers`` keeps: of types other than those of bytes and characters."""
+    """The fields that ``--keep-numbers`` keeps: those whose types aren't bytes or characters."""
     gone = [VALUE_KINDS.index(name) for name in ("byte", "char")]
     stays = ~np.isin(values.kind, gone)
     before = np.concatenate((np.zeros(1, np.uint64), np.cumsum(stays, dtype=np.uint64)))
@@ -101,7 +101,7 @@ def _numbers_of(values: Values) -> Values:
 
 
 def _stays(graph: Graph) -> Mask:
-    """Which rows of arrays have the elements that the program had."""
+    """A mask of the arrays whose elements are still the program's."""
     names = [graph.texts[number] for number in graph.types.name.tolist()]
     gone = np.array([name in ("byte[]", "char[]", "int[]") for name in names])
     found: Mask = ~gone[graph.objects.type[graph.arrays["object"]]]

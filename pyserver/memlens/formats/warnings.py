@@ -7,8 +7,10 @@ from memlens.texts import Text, phrase
 
 _SAID: dict[str, Callable[[int], Text]] = {
     "impossible_lines": lambda n: phrase("Frames with an impossible line, shown without one: {n}.", n=n),
-    "impossible_times": lambda n: phrase("Times before an earlier one, drawn at that one's: {n}.", n=n),
-    "impossible_figures": lambda n: phrase("Figures of memory below 0, taken for 0: {n}.", n=n),
+    "impossible_times": lambda n: phrase(
+        "Times earlier than the one before them, drawn at that time: {n}.", n=n
+    ),
+    "impossible_figures": lambda n: phrase("Negative memory figures, counted as 0: {n}.", n=n),
     "impossible_rows": lambda n: phrase("Rows left out because a size or a count is impossible: {n}.", n=n),
     "unknown_frees": lambda n: phrase(
         "Frees of memory whose allocation is not in the recording, left out: {n}.", n=n
@@ -17,12 +19,12 @@ _SAID: dict[str, Callable[[int], Text]] = {
         "Allocations at an address that was not freed before: {n}. The earlier one is counted as leaked.", n=n
     ),
     "unequal_figures": lambda n: phrase(
-        "Rows with more in use than was ever allocated, or with bytes of no allocation: {n}. They are counted as they "
-        "stand.",
+        "Rows with more in use than was ever allocated, or with bytes but no allocations: {n}. They "
+        "are counted as recorded.",
         n=n,
     ),
-    "unread_frames": lambda n: phrase("Frames that can't be read, shown as they stand: {n}.", n=n),
-    "shortened_stacks": lambda n: phrase("Stacks that are too long and were cut: {n}.", n=n),
+    "unread_frames": lambda n: phrase("Frames that can't be parsed, shown as written in the file: {n}.", n=n),
+    "shortened_stacks": lambda n: phrase("Stacks cut because they are too long: {n}.", n=n),
     "unread_stacks": lambda n: phrase("Stacks that aren't text, left out: {n}.", n=n),
     "impossible_mappings": lambda n: phrase("Mappings of binaries that end before they begin: {n}.", n=n),
     "impossible_block_sizes": lambda n: phrase("Sizes of blocks below 0, left out: {n}.", n=n),
@@ -46,7 +48,7 @@ _SAID: dict[str, Callable[[int], Text]] = {
         "Objects with an impossible size: {n}. They are counted with 0 B.", n=n
     ),
     "unknown_numbers": lambda n: phrase(
-        "Lengths, generations, lines and other numbers of objects that are impossible and left out: {n}.", n=n
+        "Impossible lengths, generations, lines and other numbers of objects, left out: {n}.", n=n
     ),
     "short_instances": lambda n: phrase("Objects that are shorter than their class's fields: {n}.", n=n),
     "missing_superclasses": lambda n: phrase(
@@ -59,7 +61,7 @@ _SAID: dict[str, Callable[[int], Text]] = {
         "Roots of a kind that Memlens doesn't know: {n}. They are shown as unknown.", n=n
     ),
     "unknown_spaces": lambda n: phrase(
-        "Objects in a heap that Memlens doesn't know: {n}. They are shown as in an unknown one.", n=n
+        "Objects in a heap that Memlens doesn't know: {n}. They are shown in an unknown heap.", n=n
     ),
     "surplus_bytes": lambda n: phrase("Bytes after the end of the dump, which were not read: {n}.", n=n),
     "other_count": lambda n: phrase("The file's own count of its objects is wrong: it says {n}.", n=n),
@@ -68,7 +70,7 @@ _SAID: dict[str, Callable[[int], Text]] = {
         "Sampled objects with an impossible multiplier: {n}. Each counts as one.", n=n
     ),
     "unknown_settings": lambda n: phrase(
-        "Times, process ids and other facts about the recording that are impossible and left out: {n}.", n=n
+        "Impossible times, process ids and other facts about the recording, left out: {n}.", n=n
     ),
     "unknown_classes": lambda n: phrase("Objects whose class is not in the file: {n}.", n=n),
     "shortened_texts": lambda n: phrase("Strings shown without their end: {n}.", n=n),
@@ -77,7 +79,7 @@ _SAID: dict[str, Callable[[int], Text]] = {
         "Native memory left out because its size is impossible: {n}.", n=n
     ),
     "shared_names": lambda n: phrase(
-        "Methods called with the end of their class's name alone, because many share a long one: {n}.", n=n
+        "Methods shown with only the end of their class's name, because many share a long one: {n}.", n=n
     ),
     "shared_stacks": lambda n: phrase(
         "Threads whose frames are left out because others have the same long stack: {n}.", n=n

@@ -122,7 +122,7 @@ def entries_named(archive: zipfile.ZipFile, *names: str) -> dict[str, zipfile.Zi
                 )
             if info.compress_type not in METHODS:
                 raise DamagedZipError(
-                    phrase("{name} is compressed in another way than zip files usually are", name=name),
+                    phrase("{name} uses a compression method that Memlens can't unpack", name=name),
                     advice=phrase("Unzip it, and open what was in it."),
                 )
             entries[name] = info

@@ -20,7 +20,7 @@ Number = TypeVar("Number", bound=np.integer[Any])
 
 
 def distinct(numbers: npt.NDArray[Number]) -> npt.NDArray[Number]:
-    """The different ones of some numbers, ascending."""
+    """The distinct numbers, ascending."""
     ordered = np.sort(numbers, axis=None)
     is_first = np.ones(len(ordered), np.bool_)
     np.not_equal(ordered[1:], ordered[:-1], out=is_first[1:])
@@ -28,7 +28,7 @@ def distinct(numbers: npt.NDArray[Number]) -> npt.NDArray[Number]:
 
 
 def counted(numbers: npt.NDArray[Number]) -> tuple[npt.NDArray[Number], npt.NDArray[np.intp]]:
-    """The different ones of some numbers, ascending, and how often each is there."""
+    """The distinct numbers, ascending, and how often each occurs."""
     found = distinct(numbers)
     return found, np.bincount(np.searchsorted(found, numbers), minlength=len(found))
 
@@ -51,7 +51,7 @@ class Grouped(NamedTuple):
 
 
 def grouped(columns: Sequence[npt.NDArray[np.integer[Any]]]) -> Grouped:
-    """Group rows that have the same in each of their columns, of which there is one at least; none are negative."""
+    """Group rows that are equal in all of their columns, of which there is at least one; none are negative."""
     keys: I64 = columns[0].astype(np.int64)
     extent = int(keys.max(initial=0)) + 1
     for column in columns[1:]:

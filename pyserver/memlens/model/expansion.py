@@ -44,7 +44,9 @@ def most_frames(calls: int, samples: int = 0) -> int:
 
 
 class Levels(NamedTuple):
-    """How many innermost frames of each stack are written out: of stack ``s`` the smaller of ``most`` and its depth."""
+    """How many innermost frames of each stack are written out: for stack ``s`` the smaller of ``most`` and its
+    depth.
+    """
 
     most: int
     depths: I64

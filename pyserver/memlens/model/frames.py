@@ -115,7 +115,7 @@ def are_mixed(frames: Sequence[SourceFrame]) -> bool:
 
 
 def lacks_its_line(file: str, line: int) -> bool:
-    """Return whether a frame of a trace is Python's but lacks its line (its kind is NATIVE, as it can't be opened)."""
+    """Return whether a frame of a trace is Python's but has no line, so that it can't be opened."""
     return line <= 0 and file.lower().endswith((".py", ".pyw", ">"))
 
 

@@ -103,11 +103,6 @@ def _allocating() -> re.Pattern[str]:
     return _any(row.binary for row in allocating_binaries())
 
 
-def _without_arguments(function: str) -> str:
-    """Return a function's name without its arguments and template arguments."""
-    return without_nested(function, "<>").partition("(")[0]
-
-
 def is_allocation_function(function: str, file: str) -> bool:
     """Return whether a function is called to allocate: one of the table, of an allocator's or a recorder's library.
 
@@ -115,7 +110,7 @@ def is_allocation_function(function: str, file: str) -> bool:
     """
     file = file.replace("\\", "/")
     return (
-        _allocates().fullmatch(_without_arguments(function)) is not None
+        _allocates().fullmatch(without_nested(function, "<>").partition("(")[0]) is not None
         or _allocating().search(file) is not None
     )
 

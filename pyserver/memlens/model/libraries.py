@@ -47,7 +47,7 @@ _LAST = ("generated", "projects", "system")
 
 
 class Example(Struct, frozen=True, forbid_unknown_fields=True):
-    """A frame of an example that its file alone doesn't decide."""
+    """An example of a frame whose library isn't decided by its file alone."""
 
     file: str
     function: str = ""
@@ -189,7 +189,7 @@ def match_of(file: str, function: str = "", module: str = "", *, cut: bool = Fal
 
 
 def misjudged(rule: Rule) -> list[str]:
-    """Return the files of a rule's examples that another names, and of its near misses that aren't the user's."""
+    """Return a rule's examples that another rule names, and its near misses that aren't the user's."""
     found = []
     for number, each in enumerate((*rule.fits, *rule.near)):
         frame = Example(each) if isinstance(each, str) else each

@@ -43,7 +43,7 @@ class Other(NamedTuple):
 
     @property
     def edition(self) -> str:
-        """What changes when the pack does, also while its author edits it in place."""
+        """A version that changes with the pack, also while its author edits it in place."""
         digest = hashlib.blake2b(self.version.encode(), digest_size=12)
         for each in sorted(Path(str(resources.files(self.package))).rglob("*")):
             if "__pycache__" not in each.parts and each.is_file():

@@ -73,7 +73,7 @@ def package_names() -> list[str]:
 
 
 def runtime_functions() -> list[re.Pattern[str]]:
-    """How the names begin of functions that only the runtimes of the packs' languages have."""
+    """Beginnings of the names of functions that only the packs' language runtimes have."""
     languages = (pack.language for pack in packs())
     return [
         each.runtime_functions
@@ -83,23 +83,23 @@ def runtime_functions() -> list[re.Pattern[str]]:
 
 
 def machinery() -> Iterator[Machinery]:
-    """What frameworks allocate for themselves."""
+    """The kinds of memory that frameworks allocate for themselves."""
     for pack in packs():
         if pack.machinery is not None:
             yield from pack.machinery.load()
 
 
 def lineless() -> Iterator["Lineless"]:
-    """What finds rows of a trace that have no line of the program, and names them."""
+    """The functions that find, and name, rows of a trace without a line of the program."""
     for pack in packs():
         if pack.lineless is not None:
             yield pack.lineless.load()
 
 
 def heap_worlds(*, proved: bool = False, lasting_ids: bool = False) -> list[str]:
-    """What heap dumps of the packs are of, for a list in a sentence.
+    """The worlds of the packs' heap dumps, for a list in a sentence.
 
-    ``proved``: only those that Memlens can verify; ``lasting_ids``: those whose objects have ids that last.
+    ``proved``: only those that Memlens can verify; ``lasting_ids``: those whose objects have lasting ids.
     """
     return [
         pack.title
@@ -114,19 +114,19 @@ def heap_worlds(*, proved: bool = False, lasting_ids: bool = False) -> list[str]
 
 
 def profiles() -> list[Text]:
-    """What the packs' other files are called, for a list in a sentence."""
+    """The names of the packs' other files, for a list in a sentence."""
     return [each.several for each in formats().values() if each.several.text]
 
 
 def writers() -> Iterator[tuple[str, "Writer[StacksWriter]"]]:
-    """The formats that stacks with values are also written in."""
+    """The formats to which stacks with values can be exported."""
     for each in formats().values():
         if each.writer is not None:
             yield each.name, each.writer
 
 
 def trace_writers() -> Iterator[tuple[str, "Writer[TraceWriter]"]]:
-    """The formats that traces are also written in."""
+    """The formats to which traces can be exported."""
     for each in formats().values():
         if each.trace_writer is not None:
             yield each.name, each.trace_writer
@@ -143,7 +143,7 @@ def _by_kind() -> Mapping[str, Format]:
 
 
 def inference_of(kind: str, default: "type[Inference]") -> "type[Inference]":
-    """What infers more about traces of a kind."""
+    """The inference of categories, modules and lines for traces of a kind."""
     known = format_of_kind(kind)
     return default if known is None or known.inference is None else known.inference.load()
 
@@ -154,7 +154,7 @@ def operators() -> Operators:
 
 
 def ooms() -> Ooms:
-    """What explains out-of-memory events."""
+    """The module that explains out-of-memory events."""
     return next(pack.ooms.load() for pack in packs() if pack.ooms is not None)
 
 
@@ -166,13 +166,13 @@ def programs() -> Iterator[Program]:
 
 
 def module_classes(kind: str) -> "ModuleClasses | None":
-    """How sources name the classes of the modules in traces of a kind; None where they don't."""
+    """The module that finds the classes of modules in sources, for traces of a kind; None if there is none."""
     known = format_of_kind(kind)
     return None if known is None or known.module_classes is None else known.module_classes.load()()
 
 
 def replay_of(kind: str) -> "Callable[[Snapshot, Device], Replayed] | None":
-    """What replays traces of a kind; None where nothing does."""
+    """The replay for traces of a kind; None if there is none."""
     known = format_of_kind(kind)
     return None if known is None or known.replay is None else known.replay.load()
 
@@ -194,7 +194,7 @@ def formats() -> Mapping[str, Format]:
 
 @cache
 def others() -> tuple["Other", ...]:
-    """The packs of other packages, which are looked up and loaded by the first question that may concern them."""
+    """The packs of other packages, found and loaded on first use."""
     from memlens.packs import others
 
     runtimes = [each.name for pack in packs() for each in pack.runtimes]
@@ -236,7 +236,7 @@ def failures() -> list[Text]:
 
 
 def edition(kind: str) -> str:
-    """What changes when the pack of another package does that has a format; empty for Memlens's own."""
+    """A version of the other package's pack that has a format; empty for Memlens's own."""
     other = other_with(kind)
     return "" if other is None else other.edition
 
@@ -250,7 +250,7 @@ def format_named(name: str) -> Format | None:
 
 
 def foreign() -> Iterator[Foreign]:
-    """The files of all packs' worlds that Memlens doesn't read."""
+    """The kinds of files from the packs' worlds that Memlens doesn't read."""
     for pack in packs():
         if pack.foreign is not None:
             yield from pack.foreign.load()
@@ -280,12 +280,12 @@ def runtimes() -> Iterator[RuntimeKind]:
 
 
 def pages() -> Pages:
-    """What finds pages of browsers."""
+    """The modules that find pages of browsers."""
     return next(pack.pages.load() for pack in packs() if pack.pages is not None)
 
 
 def page_recordings() -> tuple[RecordingKind, ...]:
-    """How allocations of pages are recorded."""
+    """The ways to record a page's allocations."""
     return tuple(each for pack in packs() for each in pack.recordings)
 
 
@@ -300,14 +300,14 @@ def recorded_formats() -> list[str]:
 
 
 def rules_about(model: str) -> Iterator[Rule]:
-    """The rules of all packs about a model; without one they are about heap dumps, if their pack has any."""
+    """The rules of all packs about a model; without a model, those about heap dumps."""
     for pack in all_packs():
         only = "graph" if any(each.objects is not None for each in pack.formats) else ""
         yield from (rule for rule in pack.rules if (rule.model or only) == model)
 
 
 def rules_for(kind: str) -> Iterator[Rule]:
-    """The rules of Memlens's own pack that has a format, and of the one that it builds on."""
+    """The rules of the pack that has a format, and of the pack that it builds on."""
     own = next(
         (pack for pack in packs() if any((each.kind or each.name) == kind for each in pack.formats)), None
     )
@@ -324,7 +324,7 @@ def library_tables() -> Iterator[tuple[str, str]]:
 
 
 def library_archives() -> "LibraryArchives":
-    """What knows archives of libraries, of the first pack that does."""
+    """The module that knows archives of libraries, from the first pack that has one."""
     return next(
         objects.declarations.libraries.load()
         for _, objects in all_objects()
@@ -333,7 +333,7 @@ def library_archives() -> "LibraryArchives":
 
 
 def has_library_archives(kind: str) -> bool:
-    """Whether such archives may declare the types of a dump."""
+    """Whether such archives may declare a dump's types."""
     known = objects_of(kind).declarations
     return known is not None and known.libraries is not None
 
@@ -348,7 +348,7 @@ def sql_examples(kind: str) -> str:
 
 
 def unstable_names() -> list[str]:
-    """Patterns of the parts of names that another process would name otherwise; what stays is in groups."""
+    """Patterns of the parts of names that differ from process to process; their groups match the rest."""
     return [name for _, objects in all_objects() for name in objects.classes.unstable_names]
 
 
@@ -368,13 +368,13 @@ def _read(package: str, file: str) -> str:
 
 
 def library_tables_of_others(parse: Callable[[str], T]) -> Iterator[T]:
-    """The tables of libraries of other packages' packs, but those that ``parse`` refuses."""
+    """The library tables of other packages' packs, except those that ``parse`` refuses."""
     for other in others():
         yield from _tables(other, [f"libraries/{name}.toml" for name in other.pack.libraries], parse)
 
 
 def allocation_tables_of_others(parse: Callable[[str], T]) -> Iterator[T]:
-    """Their tables of functions that allocate, but those that ``parse`` refuses."""
+    """Their tables of allocation functions, except those that ``parse`` refuses."""
     for other in others():
         yield from _tables(other, ["allocation_functions.toml"][: other.pack.allocation_functions], parse)
 
@@ -394,14 +394,14 @@ _UNKNOWN = Objects(runtime="")
 
 
 def objects_of(kind: str) -> Objects:
-    """What the pack of a format knows of its objects; nothing for formats of no pack."""
+    """What the pack of a format declares about its objects; nothing for formats without a pack."""
     own = format_of_kind(kind) or format_named(kind)
     return _UNKNOWN if own is None or own.objects is None else own.objects
 
 
 @cache
 def types_named_in_code() -> frozenset[str]:
-    """Types of objects that have names of the program's own; those of others are what strings and numbers contain."""
+    """The types whose objects have names from the program; names of other objects are their contents."""
     known = (each.objects for each in formats().values() if each.objects is not None)
     return frozenset[str]().union(
         *(
@@ -419,7 +419,7 @@ def all_formats() -> Iterator[Format]:
 
 
 def all_objects() -> Iterator[tuple[str, Objects]]:
-    """The formats of heap dumps, and what their packs know of the objects."""
+    """The formats of heap dumps, with what their packs declare about objects."""
     for each in all_formats():
         if each.objects is not None:
             yield each.name, each.objects

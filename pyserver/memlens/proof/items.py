@@ -24,7 +24,7 @@ LEAST_NUMBER = 1_000
 
 
 class Item(NamedTuple):
-    """A name or a content. ``where`` is its byte in the unpacked file, or what the format counts."""
+    """A name or a content. ``where`` is its offset in the unpacked file, or another position that the format counts."""
 
     kind: Literal["name", "drawn", "text", "number", "array", "unknown"]
     """"drawn": a name that is drawn for each copy, which may be a text of the original by chance."""
@@ -36,7 +36,7 @@ class Item(NamedTuple):
 
 
 class Keeps(NamedTuple):
-    """What stays by the user's choice."""
+    """What the user chose to keep."""
 
     numbers: bool = False
     time: bool = False

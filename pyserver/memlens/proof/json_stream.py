@@ -31,7 +31,7 @@ class NotJsonError(MemlensError):
 
 def failure(stream: Stream) -> NotJsonError:
     """The error for unexpected input."""
-    return NotJsonError(phrase("The JSON has another form than expected"), offset=stream.offset)
+    return NotJsonError(phrase("The JSON doesn't have the expected form"), offset=stream.offset)
 
 
 def next_byte(stream: Stream) -> bytes:

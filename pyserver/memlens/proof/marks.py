@@ -1,4 +1,4 @@
-"""What a text may reveal: e-mail addresses, numbers of cards, home folders, hosts, tokens, long random texts."""
+"""What a text may reveal: e-mail addresses, card numbers, home folders, hosts, tokens, long random texts."""
 
 import itertools
 import math
@@ -97,7 +97,7 @@ def marks_of(text: str) -> list[Mark]:
 
 
 def passes_luhn(digits: str) -> bool:
-    """Whether the last digit is the check digit of the others, as numbers of cards have it."""
+    """Whether the last digit is the check digit of the others, as in card numbers."""
     numbers = [int(each) for each in digits if each.isdigit()]
     doubled = [each if place % 2 == 0 else (each * 2 - 9 if each > 4 else each * 2)
                for place, each in enumerate(reversed(numbers))]  # fmt: skip

@@ -41,7 +41,7 @@ class ProfileReader:
                 yield Item("name", "texts", text, at)
 
     def contents(self, numbers: npt.NDArray[np.float64] | None) -> Iterator[Item]:  # noqa: ARG002
-        """None: a profile has figures and texts of code."""
+        """Nothing: a profile has only figures and texts of code."""
         return iter(())
 
 

@@ -38,7 +38,7 @@ REASON_NAMES: dict[Reason, Text] = {
 
 MARK_NAMES: dict[Mark, Text] = {
     "email": phrase("e-mail address"),
-    "card": phrase("number with a check digit, as cards have it"),
+    "card": phrase("number with a check digit, like a card number"),
     "home": phrase("home folder"),
     "host": phrase("host or URL"),
     "token": phrase("token or password"),
@@ -55,7 +55,7 @@ class Staying(NamedTuple):
 
 
 class StayingTexts:
-    """All of them, each once for each reason."""
+    """All texts that stay, each once for each reason."""
 
     def __init__(self, texts: dict[Reason, set[str]]) -> None:
         self._texts = texts
@@ -63,7 +63,7 @@ class StayingTexts:
 
     @classmethod
     def of(cls, path: Path) -> "StayingTexts":
-        """Those of a heap dump or a profile. Raises :class:`MemlensError`, and OSError."""
+        """The texts that stay in a heap dump or a profile. Raises :class:`MemlensError`, and OSError."""
         reader = texts_of(path)
         texts: dict[Reason, set[str]] = {}
         if isinstance(reader, ListingReader):
@@ -78,11 +78,11 @@ class StayingTexts:
 
     @property
     def count(self) -> int:
-        """How many there are."""
+        """The number of them."""
         return sum(map(len, self._texts.values()))
 
     def counts(self) -> list[tuple[Reason, int]]:
-        """How many there are for each reason."""
+        """The number of them for each reason."""
         return [(reason, len(found)) for reason in REASONS if (found := self._texts.get(reason))]
 
     def marked(self) -> list[Staying]:

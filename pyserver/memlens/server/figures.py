@@ -14,14 +14,14 @@ Measure = Literal["peak", "total"]
 
 
 class Figure(NamedTuple):
-    """A figure with the words that follow its number: "live at peak". ``whole`` is the whole snapshot's."""
+    """A figure with the words that follow its number, as in "live at peak", and its value for the whole snapshot."""
 
     words: Text
     unit: str
     whole: int
 
     def say(self, amount: int) -> str:
-        """An amount of it, formatted for people."""
+        """Format an amount for people."""
         return plain_name(format_value(amount, self.unit))
 
 

@@ -44,7 +44,7 @@ def tools() -> list[dict[str, Any]]:
 
 
 def texts_of_tools() -> dict[str, str]:
-    """What people read of the tools, by its key in ``package.nls.json``."""
+    """The texts of tools that people read, by their keys in ``package.nls.json``."""
     return {
         f"tool.{name.removeprefix('memlens_')}.{part}": text
         for name, tool in TOOLS.items()
@@ -58,7 +58,7 @@ def file_names() -> list[str]:
 
 
 def contested() -> list[str]:
-    """Those of them for which VS Code has an editor of its own."""
+    """Those for which VS Code has an editor of its own."""
     return [name for each in registry.formats().values() for name in each.contested]
 
 
@@ -70,7 +70,7 @@ def endings() -> list[str]:
 
 
 def with_declared(manifest: Mapping[str, Any]) -> dict[str, Any]:
-    """The manifest with what is declared."""
+    """The manifest with all that packs and tools declare."""
     written: dict[str, Any] = json.loads(json.dumps(manifest))
     contributes = written["contributes"]
     contributes["languageModelTools"] = tools()

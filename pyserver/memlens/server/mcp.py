@@ -97,7 +97,7 @@ class McpServer:
     """Answers messages. For the event loop's thread only; ``write`` sends a message."""
 
     def __init__(self, session: Session, write: Callable[[Any], None], asked: Roots | None = None) -> None:
-        """``asked`` takes the client's roots, if these are to say what may be read."""
+        """``asked`` takes the client's roots, if these decide what may be read."""
         self._roots = asked
         self._session = session
         self._write = write

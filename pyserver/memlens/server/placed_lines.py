@@ -35,7 +35,7 @@ Row = TypeVar("Row")
 
 
 class PlacedLine(NamedTuple, Generic[Opened, Row]):
-    """What a file of a snapshot or a fleet has for a line."""
+    """A line's figures in a snapshot or a fleet."""
 
     bound: BoundFile[Opened]
     row: Row

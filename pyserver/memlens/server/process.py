@@ -1,22 +1,26 @@
 """What a server that speaks on stdin and stdout does with its process."""
 
+import logging
 import os
 import signal
 import sys
 from typing import BinaryIO
 
 from memlens import limits
-from memlens.server.log import configure_logging
 from memlens.server.sessions.children import abandon_all
+
+LEVEL_VARIABLE = "MEMLENS_LOG"
 
 
 def begin_serving(*signals: str) -> BinaryIO:
     """Prepare the process, and return the stream for messages.
 
-    From now on everything else that prints uses stderr and can't garble them. SIGTERM, SIGHUP and the other ``signals``
-    end the process.
+    From now on all other output goes to stderr, so that it can't garble them. SIGTERM, SIGHUP and the other
+    ``signals`` end the process.
     """
-    configure_logging()
+    level = logging.getLevelNamesMapping().get(os.environ.get(LEVEL_VARIABLE, "").upper(), logging.INFO)
+    logging.basicConfig(level=level, format="%(asctime)s %(levelname)-7s %(name)s: %(message)s", force=True)
+    logging.getLogger("asyncio").setLevel(logging.WARNING)
     limits.share_one_heap()
     for name in ("SIGTERM", "SIGHUP", *signals):
         if hasattr(signal, name):

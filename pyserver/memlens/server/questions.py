@@ -26,7 +26,7 @@ def _never(_params: Any) -> bool:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Cost:
-    """What a question may have to wait for, by its parameters. Without any of that its snapshot's thread answers it."""
+    """What a question may have to wait for, by its parameters. If nothing, its snapshot's thread answers it."""
 
     is_long: Callable[[Any], bool] = _never
     """Of a heap dump it may visit much of the graph, or read the file: it is answered beside the thread."""
@@ -47,7 +47,7 @@ OF_FINDINGS = Cost(needs_findings=True)
 
 
 class Question(NamedTuple):
-    """A question with its types; ``name`` is what it is called where a kind of file can't answer it."""
+    """A question with its types; ``name`` is its name in a refusal for files that can't answer it."""
 
     ask: Callable[[Snapshot, Any], Any]
     params: type[Struct]

@@ -104,7 +104,7 @@ class Configuration:
 
     @property
     def class_places(self) -> list[Path]:
-        """Where classes are looked for first: what ``source_archives`` names, and the workspace's folders."""
+        """Where classes are looked for first: the places in ``source_archives``, and the workspace's folders."""
         return [*self.source_archives, *(folder for _, folder in self.folders)]
 
     @property

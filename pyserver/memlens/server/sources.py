@@ -25,7 +25,9 @@ Opened = TypeVar("Opened", OpenSnapshot, OpenFleet)
 
 
 class BoundFile(NamedTuple, Generic[Opened]):
-    """A file that may be the document in question, :class:`memlens.sources.index.Bound`, and whose it is."""
+    """A file that may be the document in question, :class:`memlens.sources.index.Bound`, and the snapshot or fleet
+    that names it.
+    """
 
     opened: Opened
     file: str
@@ -65,7 +67,7 @@ class BoundFile(NamedTuple, Generic[Opened]):
 
 
 def sent(changed: Change | None) -> ChangedLine | None:
-    """A change as the editor shows it."""
+    """A change in the form that the editor shows."""
     return None if changed is None else ChangedLine(language.spoken(changed.message), changed.lines)
 
 
@@ -91,7 +93,7 @@ class Sources:
 
     @property
     def attribution(self) -> Attribution:
-        """Which frame is charged, by the settings."""
+        """The rule by which frames are charged, from the settings."""
         return self._configuration.settings.attribution
 
     async def resolve(self, file: str) -> Binding:
@@ -175,7 +177,7 @@ class Sources:
                 self._edits.reloaded(key)
 
     async def state(self, document: Document, name: str) -> FileState:
-        """A document from the point of view of the snapshot or fleet of that name."""
+        """A document as the snapshot or fleet of that name sees it."""
         if document.cell is not None:
             return UNCHANGED  # a cell is found by its code, so it is what ran
         return await self._edits.state(path_key(document.path), name)

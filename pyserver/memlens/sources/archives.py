@@ -74,7 +74,10 @@ FIRST = 100
 
 
 class Holding(NamedTuple):
-    """What archives of one sort hold: source or classes. What reads them may raise one of ``DAMAGED``."""
+    """What archives of one sort hold, source or classes, and how they are read.
+
+    Reading may raise one of ``DAMAGED``.
+    """
 
     name: str
     among: Callable[[Path, list[str]], Iterable[Path]]
@@ -140,12 +143,12 @@ class Archives:
             self._list()
 
     def settings_changed(self) -> None:
-        """List anew when something is searched for, if the settings name other archives now."""
+        """Make the next search list the archives again, if the settings name others now."""
         if self._listed is not None and self._named() != self._listed_for:
             self.changed()
 
     def changed(self) -> None:
-        """List anew when something is searched for: archives were added."""
+        """Make the next search list the archives again, because archives were added."""
         self._stop.set()
         self._listed = None
 

@@ -54,7 +54,7 @@ class Declaration(NamedTuple):
 
 
 def suffixes_of(kind: str) -> tuple[str, ...]:
-    """Endings of source files that declare the types of a dump of ``kind``; none where no source can."""
+    """Endings of source files that can declare the types of a dump of ``kind``; none if no source can."""
     known = registry.objects_of(kind).declarations
     return () if known is None else known.suffixes
 
@@ -71,7 +71,7 @@ def _all() -> Iterator[Declarations]:
 
 
 def language_of(kind: str) -> str:
-    """What an editor calls the language of the types of a dump of ``kind``; empty where no source can declare them."""
+    """The editor's language of the types of a dump of ``kind``; empty if no source can declare them."""
     known = registry.objects_of(kind).declarations
     return "" if known is None else known.language
 
@@ -89,7 +89,9 @@ def type_name(kind: str, name: str) -> TypeName | None:
 
 
 def file_names(kind: str, name: TypeName) -> list[str]:
-    """The usual names of a file that declares a type: its outermost class, also without what stands for a file."""
+    """The usual names of a file that declares a type: its outermost class, also without the suffix of a file's own
+    class.
+    """
     outermost = name.names[0]
     known = registry.objects_of(kind).declarations
     stems = dict.fromkeys((outermost, outermost.removesuffix("" if known is None else known.whole_file)))

@@ -31,7 +31,7 @@ class Change(NamedTuple):
 
 
 class FunctionRows(NamedTuple):
-    """The rows of lines that are in one function, and the first line of its definition in the editor now."""
+    """The rows of a function's lines, and the first line of its definition in the editor now."""
 
     line: int
     function: str
@@ -39,13 +39,13 @@ class FunctionRows(NamedTuple):
 
 
 class FileState(NamedTuple):
-    """A local file from the point of view of one snapshot: where its lines moved, and its functions before that."""
+    """A local file as one snapshot sees it: where its lines moved, and its functions before that."""
 
     lines: LineMap
     functions: Functions | None
 
     def changed(self, function: str, line: int) -> Change | None:
-        """A remark if the snapshot's ``line`` is no longer in ``function``, as far as names show."""
+        """A remark if the snapshot's ``line`` is no longer in ``function``, judging by names."""
         elsewhere = self.functions.elsewhere(function, line) if self.functions is not None else None
         if elsewhere is None:
             return None
@@ -112,7 +112,7 @@ class Edits:
         self._scanned = ResultCache()
 
     async def state(self, path: str, snapshot: str) -> FileState:
-        """A local file from the point of view of a snapshot."""
+        """A local file as a snapshot sees it."""
         tracked = self._tracked.get(path, {}).get(snapshot)
         if tracked is None:
             return FileState(UNCHANGED.lines, await self._functions(path))

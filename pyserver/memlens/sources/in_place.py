@@ -8,7 +8,7 @@ from memlens.sources.paths import ForeignPath, parse
 
 
 def as_it_stands(foreign: ForeignPath, folders: list[Path]) -> list[Path]:
-    """Where a path may be as it is written, in folders if it is relative."""
+    """The local paths that a path as written may mean, below ``folders`` if it is relative."""
     if foreign.windows and os.name != "nt":
         return []
     if not foreign.anchor or foreign.served_here:
@@ -33,7 +33,7 @@ def in_folder(file: str, folder: Path) -> str | None:
 
 
 def is_file(path: Path) -> bool:
-    """Whether there is a file; False for a path that the system refuses."""
+    """Whether there is a file; False for a path that the system rejects."""
     try:
         return path.is_file()
     except (OSError, ValueError):

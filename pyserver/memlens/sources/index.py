@@ -90,7 +90,7 @@ class Indexes:
         """Called when paths of open snapshots now mean other files."""
 
     def follow(self, snapshots: Sequence[Recorded]) -> None:
-        """Make the missing indexes of these snapshots, and drop those of all others.
+        """Make the missing indexes of these snapshots, and drop all others.
 
         Answers are in the order of ``snapshots``.
         """

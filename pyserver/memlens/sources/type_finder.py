@@ -69,7 +69,7 @@ def below(folders: list[Path]) -> Text:
 
 
 def some_of(places: Sequence[Path], most: int) -> Text:
-    """Places as alternatives in a sentence, at most so many by name."""
+    """Places as alternatives in a sentence, at most ``most`` of them by name."""
     others = [phrase("others")] if len(places) > most else []
     return one_of([*places[:most], *others])
 

@@ -67,7 +67,9 @@ class Artefact(NamedTuple):
         return archive / f"{self.name}.partial-{pid}"
 
     def stamp(self, origin: Origin) -> bytes:
-        """What the file is made from, in 8 bytes: the archive with its format, the maker's version, the kinds."""
+        """What the file is made from, in 8 bytes: the archive and its format, the maker's version, the kinds of
+        frames.
+        """
         kinds = origin.kinds if self.by_kinds else 0
         text = f"{origin.checksum} {self.name} {self.version} {kinds}"
         return bytes.fromhex(checksum_of(text.encode()))
@@ -104,7 +106,7 @@ class Artefact(NamedTuple):
                 partial.unlink(missing_ok=True)
 
     def try_to_write(self, snapshot: Snapshot) -> None:
-        """The same in the background: if the archive can't be written, it is left unchanged."""
+        """The same in the background: an archive that can't be written is left unchanged."""
         try:
             self.write(snapshot)
         except (OSError, FullDiskError) as error:

@@ -50,7 +50,7 @@ class Declared:
         self.file = owner.prefix + name
 
     def length(self, count: int) -> int:
-        """How many items the column has if there are ``count`` of what it is for."""
+        """The number of items of the column, given the ``count`` of what it describes."""
         return self.width * (count if self.per == 1 else max(-(-count // self.per), 1))
 
     def check(self, column: Array, counts: Mapping[Count, int]) -> None:
@@ -200,7 +200,7 @@ class Keyed(Generic[S]):
 
 
 class Source(Protocol):
-    """The source of columns: the files of an archive."""
+    """The source of columns: an archive's files."""
 
     def description(self, file: str) -> tuple[np.dtype[Any], int] | None:
         """The type and the number of items of a file's column; None if the archive doesn't have the file."""
@@ -249,10 +249,7 @@ class Columns:
         """Check a column that is mapped as a whole against others. Raises :class:`InconsistentError`."""
 
     def items(self, column: Stored[S], chosen: slice | npt.NDArray[np.integer]) -> npt.NDArray[S]:
-        """Some items of a column, of which only these are checked.
-
-        For a few items, because checking a whole column of many millions takes long.
-        """
+        """Some items of a column, of which only these are checked: checking a column of many millions takes long."""
         whole: npt.NDArray[S] | None = vars(self).get(column.name)
         if whole is not None:
             return whole[chosen]

@@ -47,7 +47,7 @@ class Hierarchy:
         return next(iter(self._above.get(number, ())), None)
 
     def above(self, number: int) -> Iterator[int]:
-        """All that a class extends, the nearest first. Damaged classes may extend themselves."""
+        """All superclasses of a class, the nearest first. Damaged classes may extend themselves."""
         seen, level = {number}, [number]
         while level:
             further: list[int] = []
@@ -60,7 +60,7 @@ class Hierarchy:
             level = further
 
     def below(self, numbers: list[int]) -> dict[int, int]:
-        """Some classes and all that extend them, each with the least number of steps that it is below one of them."""
+        """Some classes and all their subclasses, each with the least number of steps that it is below one of them."""
         if self._below is None:
             self._below = {}
             for each, ups in self._above.items():

@@ -12,7 +12,7 @@ T = TypeVar("T")
 
 
 class Kept(Generic[P, T]):
-    """Such a function. Its further arguments are hashable, a device's number the first of them."""
+    """A function whose results are kept. Its further arguments are hashable, a device's number the first of them."""
 
     def __init__(self, make: Callable[Concatenate[Snapshot, P], T]) -> None:
         self._make = make
@@ -22,7 +22,7 @@ class Kept(Generic[P, T]):
         update_wrapper(self, make)
 
     def __call__(self, snapshot: Snapshot, /, *args: P.args, **named: P.kwargs) -> T:
-        """What the function returns, kept or made."""
+        """The function's result, kept or computed now."""
         return snapshot.keep(self._key(args, named), lambda: self._make(snapshot, *args, **named))
 
     def is_known(self, snapshot: Snapshot, /, *args: P.args, **named: P.kwargs) -> bool:
@@ -30,7 +30,10 @@ class Kept(Generic[P, T]):
         return snapshot.has_kept(self._key(args, named))
 
     def put(self, snapshot: Snapshot, value: T) -> T:
-        """Keep what was made elsewhere, for a function without further arguments, if nothing is kept yet: what is."""
+        """Keep a result that was computed elsewhere, if none is kept yet, and return the kept one.
+
+        For functions without further arguments.
+        """
         return snapshot.keep(self._key((), {}), lambda: value)
 
     def _key(self, args: tuple[Any, ...], named: Mapping[str, Any]) -> Hashable:

@@ -97,7 +97,7 @@ class SourceFile(Struct, frozen=True):
 
     @property
     def version(self) -> str:
-        """A text that differs for each content of the file, as far as that is known without reading all of it."""
+        """A text that differs for each content of the file, as far as that can be known without reading all of it."""
         return f"{self.size}-{self.mtime_ns}-{self.ctime_ns}-{self.sample}"
 
     @classmethod

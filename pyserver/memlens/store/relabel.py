@@ -75,7 +75,7 @@ def has_files_in(snapshot: Snapshot, folder: str) -> bool:
 
 
 def module_places(snapshot: Snapshot) -> dict[str, list[Place]]:
-    """The places of a trace whose sources have the classes of its modules, by file; none for other models."""
+    """The places whose sources name the classes of a trace's modules, by file; none for other models."""
     found: dict[str, dict[Place, None]] = {}
     modules = snapshot.modules() if snapshot.info.model == "timeline" else []
     # the first is "in no module": without others the pack needn't be loaded

@@ -128,7 +128,7 @@ class Snapshot(Uncounted):
         self._held.close()
 
     def drop_pages(self) -> None:
-        """Take the pages of mapped columns out of this process's memory, for work that goes on with other columns."""
+        """Take the pages of mapped columns out of this process's memory, for work that continues with other columns."""
         self._files.drop_pages()
 
     def forget(self, number: int) -> None:
@@ -155,7 +155,7 @@ class Snapshot(Uncounted):
             raise stopped()
 
     def report(self, done: float) -> None:
-        """The same, saying which part of the question's work is done."""
+        """The same, reporting the fraction of the question's work that is done."""
         if not self.work.report(done):
             raise stopped()
 
@@ -208,13 +208,13 @@ class Snapshot(Uncounted):
             self.work_once()
 
     def work_once(self) -> None:
-        """Run only the latest of it, so that a new question doesn't wait for the rest."""
+        """Run only the latest of it, so that a new question needn't wait for the rest."""
         if self.background:
             self.background.pop()()
 
     @property
     def origin(self) -> Origin:
-        """Identifies what answers are computed from."""
+        """The archive that answers are computed from."""
         return Origin(self.archive, self.manifest.checksum, self.relabelled)
 
     @property

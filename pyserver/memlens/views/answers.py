@@ -120,7 +120,7 @@ class MomentAnswer(Struct, frozen=True):
 
 
 class HitAnswer(Struct, frozen=True):
-    """What is at a moment and a height. ``allocation`` is None above the stack."""
+    """The allocation at a moment and a height. ``allocation`` is None above the stack."""
 
     moment: int
     time_us: float | None
@@ -153,7 +153,7 @@ class LocateAnswer(Struct, frozen=True):
 
 
 class OverviewAnswer(Struct, frozen=True):
-    """The height of the whole run in even columns over ``[x0, x1]``."""
+    """The height of the whole run, in even columns over ``[x0, x1]``."""
 
     x0: float
     x1: float
@@ -166,7 +166,7 @@ class OverviewAnswer(Struct, frozen=True):
 
 
 class FilterAnswer(Struct, frozen=True):
-    """A device's figures for what matches a filter. ``of_allocations`` is the number without it."""
+    """The figures of a device, filtered. ``of_allocations`` is the number without the filter."""
 
     info: DeviceInfo
     of_allocations: int

@@ -19,17 +19,17 @@ EXAMINED: tuple[Artefact, ...] = (HELD_DISTANCES, TOGETHER, FINDINGS)
 
 
 def is_large(info: SnapshotInfo) -> bool:
-    """Whether it is a heap dump that is examined apart."""
+    """Whether it is a heap dump that is large enough to be examined separately."""
     return isinstance(info, GraphInfo) and info.objects >= EXAMINED_FROM
 
 
 def is_examined(snapshot: Snapshot) -> bool:
-    """Whether that was done."""
+    """Whether the findings were computed."""
     return FINDINGS.is_current(snapshot.origin)
 
 
 def examine(snapshot: Snapshot, report: Report) -> None:
-    """Make :data:`EXAMINED`, as far as the archive can be written and the dump needs them.
+    """Compute :data:`EXAMINED`, as far as the archive can be written and the dump needs them.
 
     ``report`` is called with ``("examining", fraction)``. Raises :class:`BadRequestError`.
     """

@@ -17,7 +17,6 @@ EXAMPLES = ("memlens baseline samples/train.pickle -o base.json",)
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
-    """Add the command's arguments."""
     add_file(command)
     command.add_argument("-o", "--out", type=Path, metavar="OUT", required=True, help="the file to write")
     add_force(command)
@@ -26,7 +25,6 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Run the command and return its exit status."""
     output = output_of(options, options.out)
     output.check()
     write_file(output, encoded(measured_base(options, options.file, limits_of(options))))

@@ -29,14 +29,12 @@ EXAMPLES = ("memlens bookmarks samples/train.pickle",)
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
-    """Add the command's arguments."""
     add_file(command)
     add_json(command)
     add_libraries(command)
 
 
 def run(options: argparse.Namespace) -> int:
-    """Run the command and return its exit status."""
     answer, listed = ask(options, _bookmarks)
     if options.json:
         json_line(answer)
@@ -52,7 +50,7 @@ def run(options: argparse.Namespace) -> int:
 def _bookmarks(
     snapshot: Snapshot,
 ) -> tuple[BookmarksAnswer | HeapBookmarksAnswer, list[tuple[str, str, str]]]:
-    """The bookmarks, and each in words: what it is of, its note, and figures."""
+    """The bookmarks, and the words for each: what it marks, its note, and figures."""
     if isinstance(snapshot.info, GraphInfo):
         kind, found = snapshot.info.kind, heap_bookmarks(snapshot)
         return found, [(heap_bookmark_name(each, kind), each.note, _sizes(each)) for each in found.bookmarks]

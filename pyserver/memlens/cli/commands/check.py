@@ -51,7 +51,6 @@ _STATUSES = {"kept": 0, "exceeded": _EXCEEDED, "unchecked": _UNCHECKED}
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
-    """Add the command's arguments."""
     add_files(command)
     add_against(command)
     add_limits(command)
@@ -71,7 +70,6 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Run the command and return its exit status."""
     limits = limits_of(options)
     if not limits:
         raise UsageError(

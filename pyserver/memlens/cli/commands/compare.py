@@ -1,7 +1,7 @@
 """Print the differences between two snapshots, largest first.
 
-What was live at the peak is compared, or with ``--at end`` at the end, by ``--by line``, ``function``, ``file`` or
-``stack``. Lines that moved are recognised, even in files that are elsewhere now. Of two heap dumps ``--by finding``
+It compares what was live at the peak, or with ``--at end`` at the end, by ``--by line``, ``function``, ``file`` or
+``stack``. Lines that moved are recognised, even when their file has moved too. Of two heap dumps ``--by finding``
 says which [findings](findings.md#two-heap-dumps) are new or gone, and how much each grew. ``--sql QUERY`` compares
 the rows of [a query](sql.md#several-files), also of more than two files.
 """
@@ -37,13 +37,12 @@ EXAMPLES = ("memlens compare samples/train.pickle samples/train.pickle --at end"
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
-    """Add the command's arguments."""
     command.add_argument("before", type=snapshot)
     command.add_argument("after", type=snapshot)
     # with a default, since argparse calls what may be left out required without one
     command.add_argument(
         "more", type=snapshot, nargs="*", default=[],
-        help="further files, compared as a series: of heap dumps by type, of any snapshots with --sql",
+        help="further files, compared as a series: heap dumps by type, any snapshots with --sql",
     )  # fmt: skip
     add_device(command, "the device in both (default: the one that each view shows first)")
     command.add_argument(
@@ -51,13 +50,14 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     )
     command.add_argument(
         "--at", choices=("peak", "end"),
-        help="compare what was live then (default: of a trace the peak, of a profile the value that is shown first)",
+        help="compare what was live then (default: a trace's peak, or the profile value that is shown "
+        "first)",
     )  # fmt: skip
     command.add_argument("--value", metavar="V", help=PROFILE_VALUE)
     command.add_argument(
         "--by", choices=("line", "function", "file", "stack", "type", "finding"),
-        help="what rows are (default: types for heap dumps, else lines; a heap dump's lines are those that allocated); "
-        "of two heap dumps also findings",
+        help="what rows are (default: types for heap dumps, else lines; a heap dump's lines are those "
+        "that allocated); for two heap dumps also findings",
     )  # fmt: skip
     command.add_argument(
         "--inclusive",
@@ -82,7 +82,6 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Run the command and return its exit status."""
     if options.sql is not None:
         return compare_queries.run(options)
     if options.key is not None or options.csv:
@@ -92,11 +91,9 @@ def run(options: argparse.Namespace) -> int:
         if heap_dump_of(infos[0]) is not None:
             for option in given(options, "--at", "--value", "--inclusive", "--any-code"):
                 raise UsageError(
-                    phrase(
-                        "Heap dumps are compared by type, for which {option} has no meaning", option=option
-                    ),
+                    phrase("Heap dumps are compared by type, so {option} doesn't apply", option=option),
                     advice=phrase(
-                        "It is for the allocations of dumps that have stacks: --by line, function or file."
+                        "It applies to the allocations of dumps with stacks: --by line, function or file."
                     ),
                 )
             return compare_heaps.run(options)
@@ -183,7 +180,7 @@ def _place(row: ComparedRow, place: Frame) -> list[Piece]:
 
 
 def _inferred(row: ComparedRow, place: Frame) -> Text:
-    """How a line is known; of one that is inferred for a part of its bytes the share of both sides."""
+    """How a line is known. If it is inferred for only some of its bytes, their share on both sides."""
     part = row.before_inferred_bytes + row.after_inferred_bytes
     if place.source == "inferred" or not part:
         return SOURCE_WORDS[place.source]

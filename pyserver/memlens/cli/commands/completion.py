@@ -23,12 +23,10 @@ EXAMPLES = ("memlens completion bash",)
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
-    """Add the command's arguments."""
     command.add_argument("shell", choices=("bash", "zsh", "fish"), help="whose script to print")
 
 
 def run(options: argparse.Namespace) -> int:
-    """Run the command and return its exit status."""
     root = whole_parser()
     _describe(root)
     script: str = shtab.complete(root, shell=options.shell)
@@ -41,7 +39,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _describe(command: argparse.ArgumentParser) -> None:
-    """Mark what names files and folders, and shorten the descriptions, below a command as well."""
+    """Mark arguments that name files and folders, and shorten descriptions, in subcommands as well."""
     # argparse has no other way to list them
     for action in command._actions:
         if isinstance(action, argparse._SubParsersAction):

@@ -1,7 +1,7 @@
 """Print what a bug report needs to say about this installation.
 
-That is versions, the Python, kernels that load, optional packages, the cache with its size and limit, never anything
-of a snapshot; home folders and your name are written as ``~``. In VS Code "Memlens: Copy Diagnostics" copies it with
+It lists versions, the Python, kernels that load, optional packages, and the cache with its size and limit, but nothing
+from a snapshot; home folders and your name are written as ``~``. In VS Code "Memlens: Copy Diagnostics" copies it with
 what VS Code knows.
 """
 
@@ -52,7 +52,6 @@ EXAMPLES = ("memlens diagnostics",)
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
-    """Add the command's arguments."""
     add_cache(command)
 
 
@@ -97,7 +96,7 @@ def anonymous() -> Callable[[str], str]:
 
 
 def _names() -> Iterator[str]:
-    """The user's login, full name, and the words of that."""
+    """The user's login, full name, and its words."""
     try:
         yield getpass.getuser()
         import pwd
@@ -152,7 +151,7 @@ def _versions(names: tuple[str, ...]) -> Iterator[str]:
 
 
 def _programs() -> Iterator[str]:
-    """Yield where the programs are that taking heap dumps and installing a Python look for."""
+    """Yield the paths of the programs that are used to dump heaps and to install Python."""
     names = (*(tool for each in kinds().values() for tool in each.tools), "uv")
     yield ", ".join(f"{name} at {place}" if (place := program(name)) else f"no {name}" for name in names)
 

@@ -30,7 +30,6 @@ EXAMPLES = ("memlens dump",)
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
-    """Add the command's arguments."""
     command.description = f"{command.description} Processes: {dumped_titles()}."
     command.add_argument("program", metavar="PID|PAGE", nargs="?", help=PROGRAM)
     command.add_argument("out", type=Path, metavar="OUT", nargs="?",
@@ -43,14 +42,13 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
         help=f"{titles(lambda each: each.can_write_garbage)} only: include unreachable objects (garbage)",
     )
     command.add_argument("--every", type=seconds, metavar="SECONDS",
-                         help="take a series, a dump in so many seconds: OUT with a number before its "
-                         "ending")  # fmt: skip
-    command.add_argument("--count", type=positive, metavar="N", help="how many dumps of a series to take")
+                         help="take a series, with a dump every so many seconds: OUT with a number "
+                         "before its ending")  # fmt: skip
+    command.add_argument("--count", type=positive, metavar="N", help="the number of dumps in the series")
     add_program_options(command)
 
 
 def run(options: argparse.Namespace) -> int:
-    """Run the command and return its exit status."""
     if options.program is None:
         return _list(listed(), as_json=options.json)
     if options.out is None:
@@ -78,7 +76,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _each(options: argparse.Namespace) -> Iterator[Path]:
-    """The files to write, each when it is time for it: of a series, those that are numbered."""
+    """Yield each file to write when it is due; the files of a series are numbered."""
     if options.count is None:
         yield options.out
         return

@@ -33,7 +33,6 @@ EXAMPLES = ("memlens export samples/train.pickle --speedscope train.json",)
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
-    """Add the command's arguments."""
     add_file(command)
     target = command.add_mutually_exclusive_group(required=True)
     target.add_argument("--speedscope", type=Path, metavar="OUT.json", help="stacks for speedscope.app")
@@ -49,7 +48,6 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Run the command and return its exit status."""
     output = _output(options)
     # before the work
     output.check()
@@ -99,7 +97,7 @@ def _output(options: argparse.Namespace) -> Output:
 
 
 def _chosen(options: argparse.Namespace, writers: Iterable[tuple[str, T]]) -> tuple[str, T] | None:
-    """The pack's format that is to be written, and what writes it; None for another."""
+    """The pack's export format and its writer; None if the format isn't a pack's."""
     return next((each for each in writers if getattr(options, each[0]) is not None), None)
 
 

@@ -12,13 +12,11 @@ EXAMPLES = ("memlens filter",)
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
-    """Add the command's arguments."""
     command.add_argument("--markdown", action="store_true", help="print Markdown")
     command.epilog = text(output_columns())
 
 
 def run(options: argparse.Namespace) -> int:
-    """Run the command and return its exit status."""
     for line in (page() if options.markdown else text(output_columns())).splitlines():
         say(line)
     return 0

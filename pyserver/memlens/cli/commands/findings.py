@@ -1,7 +1,7 @@
-"""Print what fills the memory, by whose lines, and what is worth a look.
+"""Print what fills the memory, which lines allocated it, and what is worth a look.
 
 The first sentences say what fills the memory and what would help; the [findings](findings.md) follow, the most
-important first. ``--markdown`` is for an issue or a chat. Of a heap dump ``--of FILTER`` reports what is wasted in what
+important first. ``--markdown`` is for an issue or a chat. For a heap dump, ``--of FILTER`` reports the waste in what
 some objects retain.
 """
 
@@ -35,7 +35,6 @@ EXAMPLES = ("memlens findings samples/train.pickle",)
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
-    """Add the command's arguments."""
     add_files(command)
     add_device(command)
     command.add_argument(
@@ -48,8 +47,8 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     )
     command.add_argument(
         "--of", dest="filter", metavar="TEXT",
-        help="of a heap dump: print what is wasted in what the objects of this filter retain, as 'package:org.acme' or "
-        "'@5143'",
+        help="heap dumps only: print the waste in what the objects that match this filter retain, as "
+        "'package:org.acme' or '@5143'",
     )  # fmt: skip
     command.add_argument("--markdown", action="store_true", help="print Markdown")
     add_json(command)
@@ -57,8 +56,6 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Run the command and return its exit status."""
-
     def heading(name: str) -> Iterator[str]:
         yield from (f"## {name}", "") if options.markdown else (f"{name}:",)
 

@@ -72,7 +72,6 @@ EXAMPLES = (
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
-    """Add the command's arguments."""
     add_file(command)
     add_device(command)
     command.add_argument(
@@ -113,7 +112,6 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Run the command and return its exit status."""
     if options.diff is not None:
         return _run_difference(options)
     if options.json:

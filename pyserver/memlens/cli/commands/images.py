@@ -14,10 +14,9 @@ EXAMPLES = ("memlens images tests/fixtures/heap/sessions.hprof.zst",)
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
-    """Add the command's arguments."""
     add_file(command)
     command.add_argument("--order", choices=("bytes", "freed"), default="bytes",
-                         help="freed: first those of which keeping only one would free the most")  # fmt: skip
+                         help="freed: first the images whose copies would free the most")  # fmt: skip
     add_filter(
         command,
         "print only the images that match this filter, as in the view: 'held-by:Cache', '-held-by:Cache'",
@@ -28,7 +27,6 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Run the command and return its exit status."""
     top = min(options.top, MOST_ROWS)
     kind, answer = ask(
         options,

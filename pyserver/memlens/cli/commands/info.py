@@ -1,6 +1,6 @@
 """Print a summary of a snapshot: devices, peaks, warnings.
 
-That is each device's events, allocations and peak, and what isn't in the file.
+It has each device's events, allocations and peak, and says what isn't in the file.
 """
 
 import argparse
@@ -22,15 +22,12 @@ EXAMPLES = ("memlens info samples/train.pickle",)
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
-    """Add the command's arguments."""
     add_files(command)
     add_json(command)
     add_libraries(command)
 
 
 def run(options: argparse.Namespace) -> int:
-    """Run the command and return its exit status."""
-
     def question(snapshot: Snapshot) -> tuple[SnapshotInfo, list[str]]:
         return snapshot.info, [] if options.json else list(_more(snapshot))
 

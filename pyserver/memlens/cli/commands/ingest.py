@@ -24,7 +24,6 @@ EXAMPLES = ("memlens ingest samples/train.pickle --out archive",)
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
-    """Add the command's arguments."""
     add_file(command)
     command.add_argument("--out", type=Path, help="the archive folder to create, instead of one in the cache")
     add_force(command, "replace the archive at --out even if it is of another file")
@@ -43,13 +42,12 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
                          help="where scripts and their source maps may be, if not where they ran; may be repeated "
                          "(default: the current folder)")  # fmt: skip
     command.add_argument(
-        "--only-folders", action="store_true", help="look for scripts and binaries nowhere else"
+        "--only-folders", action="store_true", help="don't look for scripts and binaries anywhere else"
     )
     add_symbols(command)
 
 
 def run(options: argparse.Namespace) -> int:
-    """Run the command and return its exit status."""
     # nearly all objects live until the process ends, and none are in reference cycles
     gc.disable()
     limits.share_one_heap()

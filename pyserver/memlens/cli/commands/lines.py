@@ -1,7 +1,7 @@
 """Print the source lines that hold the most themselves at the peak.
 
-``--by`` lists other groups than lines, ``--at``, ``--device`` and ``--filter`` only a part. For a heap dump without
-stacks, the lines that define what retains most: classes and functions; of some classes the files.
+``--by`` groups by something else than lines; ``--at``, ``--device`` and ``--filter`` narrow it to a part. For a heap
+dump without stacks, the lines that define what retains most: classes and functions; of some classes the files.
 """
 
 import argparse
@@ -89,17 +89,16 @@ EXAMPLES = (
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
-    """Add the command's arguments."""
     add_file(command)
     command.add_argument(
         "--by", choices=get_args(GroupKind), default="line",
-        help="what a row is (default line); of a profile also package, thread and label, of a trace module, freed "
-        "(the line that freed), category, stream and pool",
+        help="what a row is (default line); for a profile also package, thread and label; for a trace "
+        "also module, freed (the line that freed), category, stream and pool",
     )  # fmt: skip
     command.add_argument(
         "--at", metavar="MOMENT",
-        help="when: peak (the default for a trace), end, all (whatever was allocated), a time since the first event as "
-        "'300 ms', or '11712 events'; of a profile over time also '12 bins'",
+        help="when: peak (the default for a trace), end, all (whatever was allocated), a time since "
+        "the first event as '300 ms', or '11712 events'; for a profile over time also '12 bins'",
     )  # fmt: skip
     add_device(command, "only this device (default: all of them)")
     add_filter(command)
@@ -119,7 +118,6 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Run the command and return its exit status."""
     answer, notes = ask(options, lambda snapshot: (_answer(snapshot, options), _notes(snapshot)))
     if options.top is None and len(_rows(answer)) == MOST_LINES:
         say(f"note: only the first {MOST_LINES:,} rows are printed; --top prints another number.", error=True)
@@ -153,8 +151,10 @@ def _answer(snapshot: Snapshot, options: argparse.Namespace) -> _Answer:
             return _Definitions(largest_lines(snapshot, top))
         case TimelineInfo() if is_part and order == "freed":
             raise BadRequestError(
-                phrase("What lines freed is summed over a whole trace"),
-                advice=phrase("memlens lines --by freed sums up a part of it by the line that freed."),
+                phrase("Frees are only summed over a whole trace"),
+                advice=phrase(
+                    "For a part of it, use memlens lines --by freed, which groups by the line that freed."
+                ),
             )
         case TimelineInfo() if not is_part and options.value is None:
             lines = top_lines(snapshot, top, attribution, order)
@@ -181,14 +181,14 @@ def _check_definitions(options: argparse.Namespace) -> None:
         raise BadRequestError(
             phrase("This heap dump has no allocation stacks, which are needed for {option}", option=option),
             advice=phrase(
-                "memlens types lists what it holds by type, also of a filter, and memlens flame --group by package or "
-                "module."
+                "memlens types lists its objects by type, all or those of a filter; memlens flame "
+                "--group groups them by package or module."
             ),
         )
 
 
 def _notes(snapshot: Snapshot) -> list[str]:
-    """What has to be known of the lines of a profile that needed a pool: they seem to keep the memory."""
+    """Notes about lines of a profile that needed a new pool: they only seem to keep the memory."""
     match snapshot.info:
         case TimelineInfo() | GraphInfo(allocations=None):
             return []
@@ -300,7 +300,7 @@ def _print_trace(options: argparse.Namespace, answer: _Trace | HeldOfTrace) -> N
 
 
 def _when(options: argparse.Namespace, answer: HeldOfTrace) -> Iterator[str]:
-    """Yield what the columns are of, where that isn't the peak of everything."""
+    """Yield what the columns refer to, unless that is the peak of everything."""
     if answer.moment is not None:
         time = "" if answer.moment.time_us is None else f" ({format_time(answer.moment.time_us)})"
         device = device_phrase(answer.devices[0])

@@ -15,11 +15,10 @@ EXAMPLES = ("memlens mcp",)
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
-    """Add the command's arguments."""
     command.add_argument(
         "--root", type=Path, action="append", metavar="DIR",
-        help="read only files in this folder; may be repeated. If left out, those in the client's own roots, else in "
-        "the folder that it starts the server in",
+        help="read only files in this folder; may be repeated. Default: the client's own roots, else "
+        "the folder in which it starts the server",
     )  # fmt: skip
     command.add_argument(
         "--values", action="store_true",

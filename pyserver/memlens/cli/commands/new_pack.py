@@ -24,7 +24,6 @@ EXAMPLES = ("memlens new-pack my_tool",)
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
-    """Add the command's arguments."""
     command.add_argument("name", metavar="NAME", help="the format's name, as my_tool")
     command.add_argument("--out", type=Path, metavar="DIR", help="the folder to make (default: memlens-NAME)")
 

@@ -17,7 +17,6 @@ EXAMPLES = ("memlens object tests/fixtures/heap/sessions.hprof.zst 100 --by-numb
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
-    """Add the command's arguments."""
     add_file(command)
     add_object(command)
     command.add_argument(
@@ -31,7 +30,6 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Run the command and return its exit status."""
     if options.contents is not None:
         output = output_of(options, options.contents)
         output.check()

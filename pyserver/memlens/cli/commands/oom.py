@@ -13,14 +13,12 @@ EXAMPLES = ("memlens oom samples/train.pickle",)
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
-    """Add the command's arguments."""
     add_file(command)
     add_json(command)
     add_libraries(command)
 
 
 def run(options: argparse.Namespace) -> int:
-    """Run the command and return its exit status."""
     answers, oom_marks, info = ask(
         options, lambda snapshot: (explained(snapshot), marks(snapshot), snapshot.info)
     )

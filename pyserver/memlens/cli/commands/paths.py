@@ -25,7 +25,6 @@ EXAMPLES = ("memlens paths tests/fixtures/heap/sessions.hprof.zst --of type:Sess
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
-    """Add the command's arguments."""
     add_file(command)
     add_object(command, nargs="?")
     command.add_argument(
@@ -52,7 +51,6 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Run the command and return its exit status."""
     if (options.object is None) == (options.of is None):
         raise UsageError(phrase("paths takes the ID of an object, or a filter with --of"))
     if options.of is not None:

@@ -34,7 +34,6 @@ EXAMPLES = (
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
-    """Add the command's arguments."""
     add_file(command)
     add_out(command)
     command.add_argument("--of", choices=("timeline", "flame", "dominators", "sunburst"),
@@ -58,7 +57,6 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Run the command and return its exit status."""
     check_out(options)
     picture = (
         ask(options, lambda snapshot: _picture(snapshot, options))

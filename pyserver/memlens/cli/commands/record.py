@@ -1,8 +1,8 @@
 """Record what a running process or a browser's page allocates.
 
-It ends with Ctrl+C or after a time, and has each object that is still alive then: when it was allocated and by which
-stack. Meanwhile garbage is collected 20 times a second. ``--sampling`` only estimates what each stack holds, at little
-cost. See [recording](recording.md).
+It stops at Ctrl+C or after a given time. The file has each object that is still alive then, with the time and the
+stack of its allocation. Meanwhile garbage is collected 20 times a second. ``--sampling`` only estimates what each
+stack holds, at little cost. See [recording](recording.md).
 """
 
 import argparse
@@ -27,7 +27,6 @@ EXAMPLES = ()
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
-    """Add the command's arguments."""
     command.description = f"{command.description} Processes: {titles(lambda each: each.record is not None)}."
     command.add_argument("program", metavar="PID|PAGE", help=PROGRAM)
     command.add_argument("out", type=Path, metavar="OUT", nargs="?",
@@ -43,7 +42,6 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Run the command and return its exit status."""
     stop = Event()
     if options.parent:
         # a line from the parent stops it; its end discards what was recorded
@@ -94,7 +92,7 @@ def _until(
     begun: Callable[[], None],
     report: Callable[[str, float | None], None],
 ) -> Callable[[], bool]:
-    """Whether it is stopped, counted from the first question, at which it has ``begun``; then the time is reported."""
+    """Return a function that says whether to stop; its first call calls ``begun`` and starts the clock."""
     began: list[float] = []
 
     def stopped() -> bool:

@@ -46,7 +46,6 @@ EXAMPLES = ("memlens redact tests/fixtures/heap/sessions.hprof.zst shared.hprof.
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
-    """Add the command's arguments."""
     add_file(command)
     command.add_argument("out", type=Path, metavar="OUT",
                          help="the file to write; compressed if its name ends in .gz or .zst")  # fmt: skip
@@ -57,10 +56,12 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
                          help="also replace names of your classes, their members, functions and files, and of "
                          "threads")  # fmt: skip
     command.add_argument("--mapping", type=Path, metavar="PATH",
-                         help="with --rename: file that leads back to the names, or its folder; keep it")  # fmt: skip
+                         help="with --rename: the file to write with the original names, or its "
+                         "folder; keep it to yourself")  # fmt: skip
     command.add_argument("--keep-shared", action="store_true",
-                         help="keep what leads to shared objects such as true, small numbers and enum constants, "
-                              "addresses, and order, which tell values; of dumps that have such")  # fmt: skip
+                         help="keep references to shared objects such as true, small numbers and enum "
+                         "constants, as well as addresses and order, all of which reveal values; "
+                         "for dumps that have these")  # fmt: skip
     command.add_argument("--keep-time", action="store_true",
                          help="keep when the dump was written, the process id, and the build of Python")  # fmt: skip
     command.add_argument("--keep-thread-names", action="store_true",
@@ -68,8 +69,8 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     command.add_argument("--allow-damaged", action="store_true",
                          help="write a truncated or damaged dump up to the damage, instead of refusing it")  # fmt: skip
     command.add_argument("--report", type=Path, metavar="FILE",
-                         help="write a list of every text that stays, by reason; those that look like e-mail "
-                              "addresses, numbers of cards, home folders, hosts or keys are marked")  # fmt: skip
+                         help="write a list of every text that stays, by reason; those that look like "
+                         "e-mail addresses, card numbers, home folders, hosts or keys are marked")  # fmt: skip
     command.add_argument("--verify", action="store_true",
                          help="write no copy, but compare OUT, a copy, with FILE: exit with 1 if it has any content of "
                               "FILE; give the --keep options that it was written with")  # fmt: skip
@@ -82,7 +83,6 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Run the command and return its exit status."""
     if options.verify:
         with ended_by_signals():
             return run_verify(options)
@@ -142,7 +142,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _kinds(file: Path) -> tuple[str, ...]:
-    """The formats of what may be overwritten: a heap dump by a heap dump, a profile by one of its own format."""
+    """The formats that may be overwritten: a heap dump by a heap dump, a profile by one of its own format."""
     with suppress(MemlensError, OSError), open_source(file, file.parent, lambda *_: None) as source:
         format_ = recognised(source)
         return HEAP_DUMPS if format_ in HEAP_DUMPS else (format_,)
@@ -150,7 +150,7 @@ def _kinds(file: Path) -> tuple[str, ...]:
 
 
 def _mapping(options: argparse.Namespace) -> Output | None:
-    """The mapping to write, if names are replaced: never in place of one that a build wrote, nor of the source's."""
+    """The mapping to write if names are replaced; never over a mapping that a build wrote, nor the source's."""
     if not options.rename:
         if options.mapping is not None:
             raise UsageError(phrase("--mapping is an option of --rename"))
@@ -158,7 +158,8 @@ def _mapping(options: argparse.Namespace) -> Output | None:
     if options.mapping is None:
         raise UsageError(
             phrase(
-                "Say where the mapping that leads back to the names goes: --mapping FILE, which you don't send"
+                "Say where to write the mapping back to the original names: --mapping FILE. Don't "
+                "send that file"
             )
         )
     path: Path = options.mapping

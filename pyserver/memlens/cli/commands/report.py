@@ -1,7 +1,7 @@
 """Write a snapshot's findings, pictures and tables as one HTML page.
 
-With ``--markdown`` its findings and tables are written as Markdown. Both go to stdout, or with ``-o`` to a file. Of a
-heap dump ``--before EARLIER`` also compares the findings of both.
+With ``--markdown`` its findings and tables are written as Markdown. Both go to stdout, or with ``-o`` to a file. For a
+heap dump, ``--before EARLIER`` also compares the findings of both.
 """
 
 import argparse
@@ -24,23 +24,21 @@ EXAMPLES = (
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
-    """Add the command's arguments."""
     add_file(command)
     add_out(command)
     command.add_argument("--markdown", action="store_true", help="write Markdown, without pictures")
     command.add_argument(
         "--values", action="store_true",
-        help="of a heap dump: also quote what strings contain, such as the most copied ones",
+        help="heap dumps only: also quote what strings contain, such as the most copied ones",
     )  # fmt: skip
     command.add_argument(
         "--before", type=snapshot, metavar="FILE",
-        help="of a heap dump: also compare its findings with those of this earlier dump",
+        help="heap dumps only: also compare its findings with those of this earlier dump",
     )  # fmt: skip
     add_libraries(command)
 
 
 def run(options: argparse.Namespace) -> int:
-    """Run the command and return its exit status."""
     check_out(options)
     compared = None
     if options.before is not None:

@@ -24,7 +24,6 @@ EXAMPLES = (
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
-    """Add the command's arguments."""
     add_file(command)
     command.add_argument(
         "query", nargs="?", help="one SELECT, or `-` to read it from stdin; see `memlens sql FILE --schema`"
@@ -41,7 +40,6 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Run the command and return its exit status."""
     if options.schema:
         if options.csv:
             raise UsageError(phrase("The tables and their columns are printed as text or with --json"))

@@ -15,7 +15,6 @@ EXAMPLES = ("memlens stack samples/train.pickle 1000",)
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
-    """Add the command's arguments."""
     add_file(command)
     command.add_argument("allocation", type=int, metavar="ALLOCATION_ID")
     add_json(command)
@@ -23,7 +22,6 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Run the command and return its exit status."""
     answer = ask(options, lambda snapshot: details(snapshot, options.allocation))
     if options.json:
         json_line(answer)

@@ -18,7 +18,6 @@ EXAMPLES = ("memlens steps samples/train.pickle",)
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
-    """Add the command's arguments."""
     add_file(command)
     add_device(command)
     add_top(command, 10, "N growing lines")
@@ -28,7 +27,6 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Run the command and return its exit status."""
     found = ask(
         options, lambda snapshot: steps_and_growth(snapshot, options.device, options.top, options.filter)
     )

@@ -19,7 +19,6 @@ EXAMPLES = ("memlens threads tests/fixtures/heap/sessions.hprof.zst --top 5",)
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
-    """Add the command's arguments."""
     add_file(command)
     add_filter(
         command,
@@ -35,7 +34,6 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Run the command and return its exit status."""
     top, most = (min(each, MOST_ROWS) for each in (options.top, options.variables))
     kind, answer = ask(
         options,

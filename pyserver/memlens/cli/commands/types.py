@@ -32,7 +32,6 @@ EXAMPLES = ("memlens types tests/fixtures/heap/sessions.hprof.zst --top 5",)
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
-    """Add the command's arguments."""
     add_file(command)
     command.add_argument(
         "--order",
@@ -40,9 +39,9 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
         default="retained",
     )
     command.add_argument("--since", type=seconds, metavar="SECONDS",
-                         help="only objects allocated once a recording had run that long")  # fmt: skip
+                         help="only objects allocated after this time in a recording")  # fmt: skip
     command.add_argument("--until", type=seconds, metavar="SECONDS",
-                         help="only objects allocated before a recording had run that long")  # fmt: skip
+                         help="only objects allocated before this time in a recording")  # fmt: skip
     add_filter(
         command,
         "count only the objects that match this filter, as in the view: 'finding:\"Duplicate strings\"', "
@@ -57,7 +56,6 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Run the command and return its exit status."""
     top = min(options.top, MOST_ROWS)
     answer = ask(options, lambda snapshot: _answer(snapshot, options, top))
     if options.json:

@@ -1,9 +1,9 @@
 """Replay a trace with other settings of its allocator, or with some allocations changed.
 
-It prints what would have been live and reserved at the peak, and whether memory would have run out. What is printed is
-only as good as the replay with the recorded settings, whose exactness stands first. With ``--beside OTHER --sizes
-64,96,128`` it says instead what size 128 needs, by traces of sizes 64 (the other) and 96, and with ``--sizes 96`` alone
-which batch certainly fits. See [What would have helped](what-if.md).
+It prints what would have been live and reserved at the peak, and whether memory would have run out. The figures are
+only as good as the replay with the recorded settings, whose exactness is printed first. With ``--beside OTHER --sizes
+64,96,128`` it says instead what size 128 needs, by traces of sizes 64 (the other) and 96, and with ``--sizes 96``
+alone which batch certainly fits. See [What would have helped](what-if.md).
 """
 
 import argparse
@@ -27,7 +27,6 @@ _MOST_PINNING = 5
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
-    """Add the command's arguments."""
     add_file(command)
     add_device(command)
     command.add_argument(
@@ -106,7 +105,6 @@ def _sizes(text: str) -> list[int]:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Run the command and return its exit status."""
     if options.beside is not None or options.sizes is not None:
         return _run_sizes(options)
     found = ask(
@@ -133,10 +131,13 @@ def run(options: argparse.Namespace) -> int:
 
 def _run_sizes(options: argparse.Namespace) -> int:
     if options.set or options.without or options.halve or options.free_at_once or options.recompute:
-        raise UsageError(phrase("--sizes is about traces as they are, without changes"))
+        raise UsageError(phrase("--sizes applies to traces as recorded, without changes"))
     if options.sizes is None or (options.beside is None) != (len(options.sizes) == 1):
         raise UsageError(
-            phrase("--sizes has the size of each trace: one alone, or two and others with --beside")
+            phrase(
+                "--sizes takes the trace's size alone, or with --beside the sizes of both traces and "
+                "those to predict"
+            )
         )
     if options.beside is None:
         (size,) = options.sizes

@@ -12,12 +12,10 @@ from memlens.views.findings.ahead import FINDINGS
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
-    """Add the command's arguments."""
     add_archive(command)
 
 
 def run(options: argparse.Namespace) -> int:
-    """Run the command and return its exit status."""
     # nearly all objects live until the process ends, and none are in reference cycles
     gc.disable()
     limits.share_one_heap()

@@ -40,12 +40,10 @@ from memlens.views.sql.query import SqlSession
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
-    """Add the command's arguments."""
     add_archive(command)
 
 
 def run(options: argparse.Namespace) -> int:
-    """Run the command and return its exit status."""
     if options.parent and sys.platform == "linux":
         limits.end_with(options.parent)
     if options.background:

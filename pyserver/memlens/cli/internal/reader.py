@@ -29,12 +29,10 @@ _LATER = (
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
-    """Add the command's arguments."""
     command.add_argument("--parent", type=positive, metavar="PID", required=True)
 
 
 def run(options: argparse.Namespace) -> int:
-    """Run the command and return its exit status."""
     # a child's objects live until it ends, and none of them are in reference cycles
     gc.disable()
     limits.share_one_heap()

@@ -12,14 +12,12 @@ from memlens.store.tables.schema import FILE_NAMES, PARTS, PARTS_OF, Part
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
-    """Add the command's arguments."""
     command.add_argument("--part", choices=PARTS, action="append",
                          help="make only this table, or with `base` all others; may be repeated")  # fmt: skip
     add_archive(command)
 
 
 def run(options: argparse.Namespace) -> int:
-    """Run the command and return its exit status."""
     parts: list[Part] = []
 
     def work(snapshot: Snapshot, report: Report) -> None:

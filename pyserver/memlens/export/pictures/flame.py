@@ -89,7 +89,7 @@ def flame(
     Raises :class:`memlens.errors.BadRequestError` for a tree with nothing in it.
     """
     if tree.total <= 0:
-        raise BadRequestError(phrase("There is nothing to draw a flame graph of"))
+        raise BadRequestError(phrase("There is nothing to draw in a flame graph"))
     boxes, sides, _, _ = boxes_of(tree, x0, x1, 0, rows, WIDTH)
     wide = boxes["x1"] - boxes["x0"] >= _LEAST_PX
     boxes, sides = boxes[wide], sides[wide] if len(sides) else sides

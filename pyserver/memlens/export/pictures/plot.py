@@ -1,6 +1,8 @@
 """Shared by the pictures over time: the position of the plot, axes, paths of stacked columns, and legends."""
 
+import math
 from collections import Counter
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -8,8 +10,7 @@ import numpy as np
 from memlens.arrays import F64
 from memlens.export.pictures.colours import Colour
 from memlens.export.pictures.svg import Svg, fitting
-from memlens.export.pictures.ticks import byte_ticks, even_ticks
-from memlens.units import format_bytes
+from memlens.units import format_bytes, format_time, format_value
 from memlens.views.answers import Area, Axis
 from memlens.views.trace.picture.areas import OTHER
 
@@ -29,13 +30,13 @@ class Plot(NamedTuple):
 def axes(svg: Svg, plot: Plot, across: tuple[float, float], up: tuple[float, float], axis: Axis) -> None:
     """Lines and labels for bytes on the vertical axis, and for times or events on the horizontal one."""
     bottom = plot.y + plot.height
-    for at, label in byte_ticks(up[1], 8):
+    for at, label in _byte_ticks(up[1], 8):
         if at < up[0]:
             continue
         y = bottom - (at - up[0]) / (up[1] - up[0]) * plot.height
         svg.line(plot.x, y, plot.x + plot.width, y)
         svg.text(plot.x - 6, y + 4, label, "faint", "end")
-    for at, label in even_ticks(*across, 8, "microseconds" if axis == "time" else "events"):
+    for at, label in _even_ticks(*across, 8, "microseconds" if axis == "time" else "events"):
         x = plot.x + (at - across[0]) / (across[1] - across[0]) * plot.width
         svg.line(x, bottom, x, bottom + 4)
         svg.text(x, bottom + 16, label, "faint", "middle")
@@ -89,3 +90,32 @@ def _steps(edges: F64, rows: F64) -> str:
     return "".join(
         f"V{rows[a]:g}H{edges[b]:g}" for a, b in zip(turns[:-1].tolist(), turns[1:].tolist(), strict=True)
     )
+
+
+def _byte_ticks(top: float, most: int) -> Iterator[tuple[float, str]]:
+    """Roughly ``most`` ticks or fewer from 0 to ``top``, at multiples of a power of two."""
+    if top <= 0:
+        return
+    step = 2.0 ** max(math.ceil(math.log2(top / most)), 0)
+    for number in range(int(top / step) + 1):
+        yield number * step, format_bytes(int(number * step))
+
+
+def _even_ticks(low: float, high: float, most: int, unit: str) -> Iterator[tuple[float, str]]:
+    """At most ``most`` ticks at round numbers of a unit: ``microseconds``, ``events``, or a unit of a profile."""
+    rough = (high - low) / most
+    if not rough > 0:
+        return
+    power = 10.0 ** math.floor(math.log10(rough))
+    step = next(each * power for each in (1, 2, 5, 10) if each * power >= rough * 0.999)
+    if unit != "microseconds":
+        step = max(step, 1.0)
+    for number in range(math.ceil(low / step), math.floor(high / step) + 1):
+        at = number * step
+        match unit:
+            case "microseconds":
+                yield at, format_time(at) if at else "0 s"
+            case "events":
+                yield at, f"{at:,.0f}"
+            case _:
+                yield at, format_value(int(at), unit)

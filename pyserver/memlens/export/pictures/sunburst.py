@@ -28,7 +28,7 @@ def sunburst(tree: CallTree, title: str, x0: float = 0.0, x1: float = 1.0) -> Sv
     Raises :class:`memlens.errors.BadRequestError` for a tree with nothing in it.
     """
     if tree.total <= 0:
-        raise BadRequestError(phrase("There is nothing to draw a sunburst of"))
+        raise BadRequestError(phrase("There is nothing to draw in a sunburst"))
     outer = SIZE / 2 - _MARGIN
     around = round(2 * pi * outer)
     boxes, _, low, high = boxes_of(tree, x0, x1, 0, tree.deepest + 1, around)

@@ -52,7 +52,7 @@ def redact_profile(format_: str, source: Source, output: Output, wanted: Wanted,
         parts = _json(source, people, keeps_time=wanted.keeps_time)
     else:
         raise BadRequestError(
-            phrase("Snapshots are written anew only as pickles or JSON, not as pages"),
+            phrase("Only snapshots that are pickles or JSON can be redacted, not pages"),
             advice=phrase("Redact the pickle that the page was made from."),
         )
     done = 0

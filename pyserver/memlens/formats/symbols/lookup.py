@@ -275,9 +275,9 @@ class Symbols:
         if self._unreadable:
             parts.append(
                 phrase(
-                    "The debug information of {binaries} can't be read: it is damaged, larger than 1 GiB or than its "
-                    "file can mean, or compressed in a way that Memlens doesn't know (objcopy "
-                    "--decompress-debug-sections unpacks it).",
+                    "The debug information of {binaries} can't be read: it is damaged, larger than 1 "
+                    "GiB, larger than such a file can be, or compressed in a way that Memlens "
+                    "doesn't know (objcopy --decompress-debug-sections unpacks it).",
                     binaries=_listed(self._unreadable),
                 )
             )

@@ -34,7 +34,7 @@ PACK = Pack(
                     "Heap graphs and samples of Perfetto have no values, but the trace around them has whatever else "
                     "was recorded: processes, command lines, logs"
                 ),
-                phrase("Share it only with whom you trust with these."),
+                phrase("Share it only with people you trust with that data."),
             ),
         ),
     ),

@@ -61,10 +61,10 @@ _MALLOCED = 1
 
 
 class Assembly:
-    """What a :class:`kernel.Objects` has read, whose tables are taken, with ``names``.
+    """Builds the model from what a :class:`kernel.Objects` has read, whose tables it takes, and from ``names``.
 
     ``dangling``, ``duplicates``, ``unknown_classes``, ``unknown_spaces``, ``missing_fields``, ``impossible``,
-    ``missing_roots`` and ``unknown_roots`` count what a warning is to say, the latter three after :meth:`natives` and
+    ``missing_roots`` and ``unknown_roots`` are counts for warnings, the latter three after :meth:`natives` and
     :meth:`roots`.
     """
 
@@ -91,7 +91,7 @@ class Assembly:
         self._start, self._target, self._kind, self._name, self._field = self._resolved(objects)
 
     def objects(self) -> Objects:
-        """Their columns."""
+        """The columns of objects."""
         return Objects(self._numbers[self._type], self.shallow, self.ids, self._own_names, space=self._space)
 
     def types(self) -> Types:

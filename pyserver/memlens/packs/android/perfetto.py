@@ -96,7 +96,7 @@ def read(source: Source, _scratch: Path, report: Report) -> Graph | Profile:
     if not len(assembly.ids):
         raise DamagedSnapshotError(phrase("The heap graph has no objects"), offset=dump.messages[0].start)
     if float(assembly.shallow.sum(dtype=np.float64)) >= MOST_BYTES:
-        raise DamagedSnapshotError(phrase("The objects' sizes add up to more than any memory has"))
+        raise DamagedSnapshotError(phrase("The objects' sizes add up to more than any machine's memory"))
     truncated = cut or not dump.is_whole or damaged > 0
     threads, frames = (Threads(), no_frames()) if failure is None else failure.threads(names.mapping)
     if natives is not None:
@@ -269,8 +269,8 @@ def _warnings(
         warnings.append(FileWarning("cut-file", said))
     if damaged or objects.broken:
         said = phrase(
-            "Damaged packets of the heap graph: {packets}; objects left out for that: {objects}, and those after them "
-            "in their packets.",
+            "Damaged packets of the heap graph: {packets}. Objects left out because of that: "
+            "{objects}, and those after them in the same packets.",
             packets=damaged,
             objects=objects.broken,
         )

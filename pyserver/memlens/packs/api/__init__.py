@@ -83,7 +83,7 @@ class Language(Struct, frozen=True, kw_only=True):
 
 
 class Machinery(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A kind of what a framework allocates for itself, by functions on the stack."""
+    """A kind of memory that a framework allocates for itself, recognised by functions on the stack."""
 
     name: str
     """In the filter's ``machinery:``."""
@@ -123,7 +123,7 @@ class Rule(Struct, frozen=True, kw_only=True):
 
 
 class Pack(Struct, frozen=True, kw_only=True):
-    """One world."""
+    """A world: a runtime or a framework, with its formats."""
 
     name: str
     """Its folder, of Memlens's own packs."""

@@ -64,14 +64,14 @@ class Redaction(Protocol):
         report: "Report",
         mapping: list[str] | None = None,
     ) -> int | None:
-        """Write the dump; return the offset where it breaks, None if it is whole.
+        """Write the dump; return the offset where it breaks off, None if it is whole.
 
-        With a list for the lines of a ``mapping`` names of the program become others.
+        With a list for the lines of a ``mapping`` the program's names are replaced.
         """
 
 
 class WithoutPeople(Protocol):
-    """Writes a profile anew."""
+    """Writes a profile without the names of people and machines."""
 
     def __call__(
         self, source: "Source", people: "People", *, keeps_time: bool
@@ -98,12 +98,12 @@ class Program(Struct, frozen=True, kw_only=True):
 
     @property
     def option(self) -> str:
-        """Of ``memlens ingest``."""
+        """Its option of ``memlens ingest``."""
         return f"--{self.setting.replace('.', '-')}"
 
     @property
     def variable(self) -> str:
-        """Of the environment."""
+        """Its environment variable."""
         return f"MEMLENS_{self.setting.replace('.', '_').upper()}"
 
 

@@ -209,7 +209,7 @@ class Classes(Struct, frozen=True, kw_only=True):
 
 
 class Objects(Struct, frozen=True, kw_only=True):
-    """What is known of the objects of a heap dump, beside what the file says."""
+    """What a pack knows about the objects of a heap dump, beyond what the file says."""
 
     runtime: str
     """Whose objects they are, as ``Java``: dumps of one runtime are compared by the names of their types."""
@@ -292,7 +292,7 @@ class ThreadValues(Protocol):
     """A module that knows the thread-local variables of threads."""
 
     def thread_locals(self, snapshot: "Snapshot", thread: int) -> list[tuple[str, int]]:
-        """Those of a thread's object: what each is called, and the number of its value."""
+        """The variables of a thread's object: the name of each, and the number of its value."""
 
     def may_have_locals(self, snapshot: "Snapshot", objects: "Numbers") -> "npt.NDArray[np.bool_]":
         """Which of some objects may be threads with such variables."""

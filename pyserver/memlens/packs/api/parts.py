@@ -12,7 +12,7 @@ NOTHING = Text("")
 
 
 class Part(Struct, Generic[T], frozen=True):
-    """Code that is imported when it is needed, by its module or by ``module:name``: of a pack, or of a higher layer."""
+    """Code of a pack or of a higher layer that is imported on first use: a module, or ``module:name``."""
 
     place: str
 

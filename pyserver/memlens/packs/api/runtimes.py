@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Grown(Protocol):
-    """Gets how much is written."""
+    """Receives how much has been written."""
 
     def __call__(self, written: int, fraction: float | None = None, /) -> None:
         """Take the bytes written so far, and how much is done, 0 to 1, where that is known."""
@@ -26,7 +26,7 @@ class DumpWriter(Protocol):
     """Writes the heap of a process into a file. Raises DumpError."""
 
     def __call__(self, process: "Process", file: Path, options: "Options", report: Grown) -> "Cost | None":
-        """Write the dump of a process, and return what the runtime says that it took."""
+        """Write the dump of a process, and return what that took, if the runtime reports it."""
 
 
 class Recorder(Protocol):
@@ -56,7 +56,7 @@ class RecordingKind(Struct, frozen=True, kw_only=True):
 
 
 class Page(Protocol):
-    """A page of a browser, or something else that has a heap of its own and is no process."""
+    """A page of a browser, or anything else with a heap of its own that isn't a process."""
 
     @property
     def target(self) -> str:
@@ -64,15 +64,15 @@ class Page(Protocol):
 
     @property
     def browser(self) -> str:
-        """Where its browser is reached: ``127.0.0.1:9222``."""
+        """Its browser's address: ``127.0.0.1:9222``."""
 
     @property
     def type(self) -> str:
-        """In JSON."""
+        """Its type, for JSON."""
 
     @property
     def kind(self) -> Text:
-        """What it is."""
+        """What it is, for people."""
 
     @property
     def name(self) -> str:
@@ -80,7 +80,7 @@ class Page(Protocol):
 
     @property
     def title(self) -> str:
-        """Empty where it has none."""
+        """Its title; empty if it has none."""
 
     @property
     def url(self) -> str:
@@ -88,7 +88,7 @@ class Page(Protocol):
 
     @property
     def ending(self) -> str:
-        """Of the names of its dumps."""
+        """The ending of its dumps' names."""
 
     def write(self, file: Path, options: "Options", report: Grown) -> None:
         """Write its heap, as :class:`DumpWriter`."""
@@ -107,17 +107,20 @@ class Pages(Protocol):
     """A module that finds pages."""
 
     def found(self, processes: "Iterable[Process]") -> Sequence[Page]:
-        """Those of browsers among the processes of this machine."""
+        """The pages of browsers among these processes."""
 
     def at(self, name: str) -> Sequence[Page] | None:
-        """Those of a browser by its address; None if the name is none. Raises DumpError if no browser answers."""
+        """The pages of the browser at an address; None if ``name`` isn't an address.
+
+        Raises DumpError if no browser answers.
+        """
 
     def named(self, name: str) -> Page:
         """The page that a person names. Raises DumpError, BadRequestError."""
 
 
 class RuntimeKind(Struct, frozen=True, kw_only=True):
-    """What a process may run on."""
+    """A runtime that processes may run on."""
 
     name: str
     """In JSON."""

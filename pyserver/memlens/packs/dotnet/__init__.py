@@ -72,7 +72,7 @@ PACK = Pack(
                     "modules, a log of the collection, and in dumps of pages their addresses, in a format that Memlens "
                     "can't write"
                 ),
-                phrase("Share the file as it is only with whom you trust with these."),
+                phrase("Share the file only with people you trust with that data."),
             ),
         ),
     ),

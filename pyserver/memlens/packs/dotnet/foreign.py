@@ -9,7 +9,7 @@ FILES = (
     Foreign(
         recognises=re.compile(rb"MDMP\x93\xa7").match,
         description=phrase("it is a minidump of a process on Windows"),
-        advice=phrase("Of a .NET program make a heap dump with: dotnet-gcdump collect -p PID"),
+        advice=phrase("For a .NET program, make a heap dump with: dotnet-gcdump collect -p PID"),
     ),
     Foreign(
         recognises=re.compile(rb"Nettrace").match,

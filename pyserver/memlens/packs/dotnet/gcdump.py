@@ -54,10 +54,7 @@ def sniff(head: bytes) -> bool:
 
 
 def read(source: Source, _scratch: Path, report: Report) -> Graph:
-    """Read a dump; ``report`` gets ``("reading", fraction)``.
-
-    Raises :class:`NotASnapshotError`, :class:`DamagedSnapshotError` or MemoryError.
-    """
+    """Read a dump: see :class:`memlens.formats.Reader`."""
     source.unpack()
     dump = read_file(source.data)
     sizes = np.array(dump.sizes, np.int32)

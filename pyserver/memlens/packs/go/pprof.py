@@ -96,10 +96,7 @@ def sniff(head: bytes) -> bool:
 
 
 def read(source: Source, _scratch: Path, report: Report) -> Profile:
-    """Read a profile; ``report`` gets ``("reading", fraction)``.
-
-    Raises :class:`NotASnapshotError`, :class:`DamagedSnapshotError`, or MemoryError.
-    """
+    """Read a profile: see :class:`memlens.formats.Reader`."""
     scanner = kernel.Scanner(source.data)
     status = scanner.run()
     if status == kernel.NO_MEMORY:

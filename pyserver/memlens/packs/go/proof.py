@@ -42,7 +42,7 @@ class PprofReader:
                 return
 
     def contents(self, numbers: F64 | None) -> Iterator[Item]:  # noqa: ARG002
-        """None: a profile has figures and texts of code."""
+        """Nothing: a profile has only figures and texts of code."""
         return iter(())
 
 

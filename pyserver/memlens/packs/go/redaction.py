@@ -53,7 +53,7 @@ def without_people(source: Source, people: People, *, keeps_time: bool) -> Itera
 
 
 def _only_in_comments(data: mmap.mmap | bytes, length: int) -> set[int]:
-    """The numbers of the texts that comments have, and nothing else."""
+    """The numbers of the texts that only comments refer to."""
     comments, used = set[int](), set[int]()
     for field, _, value in _fields(data, 0, length):
         if field == _COMMENT:
@@ -69,7 +69,7 @@ def _only_in_comments(data: mmap.mmap | bytes, length: int) -> set[int]:
 
 
 def _texts_of(message: bytes, fields: dict[int, dict[int, Any] | None]) -> Iterator[int]:
-    """The numbers of the texts in a message, by the fields that have one, or a message with ones."""
+    """The numbers of the texts in a message; ``fields`` says which fields are texts, or messages with texts."""
     for field, _, value in _fields(message, 0, len(message)):
         below = fields.get(field, {})
         if below is None and isinstance(value, int):

@@ -83,7 +83,7 @@ def _whole(value: Value | None, absent: int) -> int:
 def _elements(snapshot: Snapshot, number: int) -> bytes:
     row = number_array(snapshot, number)
     if row is None:
-        raise BadRequestError(phrase("The object is no array of numbers with elements, and no string"))
+        raise BadRequestError(phrase("The object is neither a string nor an array of numbers with elements"))
     span = (int(row["offset"]), int(row["length"]) * int(row["element_bytes"]))
     try:
         (found,) = spans_of(snapshot, [span])

@@ -67,7 +67,7 @@ def all_collections(snapshot: Snapshot) -> Collections:
 
 
 def _collections(snapshot: Snapshot, kinds: Iterable[int]) -> Collections:
-    """Those of some types."""
+    """The collections of some types."""
     reader = field_reader(snapshot)
     of_kinds: dict[Kind, list[Numbers]] = {}
     wrapped, within = [_NO_NUMBERS], [_NO_NUMBERS]
@@ -144,7 +144,7 @@ def _of_kind(snapshot: Snapshot, kind: Kind, members: Numbers) -> Collections:
 
 
 def _referred(snapshot: Snapshot, members: Numbers, field: str) -> Numbers:
-    """What a field of each of some objects refers to; -1 where there is no such field, or it is null."""
+    """The target of a field of each object; -1 if it has no such field, or that is null."""
     reader, stored, is_text = field_reader(snapshot), snapshot.references, named_by_text(snapshot)
     found = np.full(len(members), -1, np.int64)
     for start in range(0, len(members), _AT_ONCE):
@@ -159,7 +159,7 @@ def _referred(snapshot: Snapshot, members: Numbers, field: str) -> Numbers:
 
 
 def _values(snapshot: Snapshot, members: Numbers, field: str) -> tuple[Numbers, Mask]:
-    """What a field of each of some objects has, a whole number, and whether there is such a field."""
+    """The whole number in a field of each object, and whether it has such a field."""
     fields, found = snapshot.fields, np.full(len(members), -1, np.int64)
     is_there = np.zeros(len(members), np.bool_)
     if fields is None or not len(members):

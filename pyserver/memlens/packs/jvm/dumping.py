@@ -76,7 +76,7 @@ def _check_length(path: str) -> None:
     """Raise :class:`DumpError` for a path at which the virtual machine hangs up without a word."""
     if len(os.fsencode(path)) > _LONGEST_ARGUMENT:
         raise DumpError(
-            phrase("A virtual machine takes no path of more than {n} bytes", n=_LONGEST_ARGUMENT),
+            phrase("A Java virtual machine accepts no path longer than {n} bytes", n=_LONGEST_ARGUMENT),
             advice=phrase("Choose another file."),
         )
 
@@ -204,8 +204,8 @@ def _asked(
             answer += piece
             if len(answer) > _MOST_ANSWER_BYTES:
                 raise DumpError(
-                    phrase("Process {pid} answers with more than a virtual machine says", pid=str(pid)),
-                    advice=phrase("It may be another program; nothing of it was kept."),
+                    phrase("Process {pid} sent a longer answer than a virtual machine does", pid=str(pid)),
+                    advice=phrase("It may be another program; the answer was discarded."),
                 )
     except ConnectionError as error:
         raise ended(process_of(pid)) from error

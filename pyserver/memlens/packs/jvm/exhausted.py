@@ -58,8 +58,8 @@ def ran_out_of(case: GraphCase, thread: int, name: TextPart, where: Text | str) 
     return (
         phrase("Thread {name} ran out of memory{where}", name=name, where=where),
         phrase(
-            " The heap was full, {used} of {limit}: its space ran out, or the time for collecting it (GC overhead "
-            "limit exceeded), which leave the same dump.",
+            " The heap was full, {used} of {limit}: it ran out of space, or the collector took too "
+            "much time (GC overhead limit exceeded). Both leave the same dump.",
             used=format_bytes(used), limit=format_bytes(limit or 0),
         ),
     )  # fmt: skip

@@ -57,7 +57,7 @@ class Fields:
         return above
 
     def types(self, *names: str) -> Mask:
-        """Which types are of classes with one of these names, or below such a class."""
+        """A mask of the types with one of these names, and of their subclasses."""
         found = np.fromiter((name in names for name in self._type_names), np.bool_, len(self._types))
         if not found.any():
             return found
@@ -70,7 +70,7 @@ class Fields:
         return found
 
     def instances(self, *names: str) -> I64:
-        """The objects of these classes and of those below them, ascending."""
+        """The objects of these classes and of their subclasses, ascending."""
         types = self.types(*names)
         return np.flatnonzero(types[self.type_of]) if types.any() else np.empty(0, np.int64)
 
@@ -116,7 +116,7 @@ class Fields:
     def _named(
         self, rows: I64, owner: I64, chosen: Mask, column: U32, names: tuple[str, ...]
     ) -> tuple[I64, I64]:
-        """Those of some chosen rows that have one of these names."""
+        """Those of the chosen rows that have one of these names."""
         rows, owner = rows[chosen], owner[chosen]
         column, numbers = column[rows], [self._named_text(name) for name in names]
         fitting = column == numbers[0]
@@ -126,16 +126,16 @@ class Fields:
 
 
 def _distinct(objects: I64) -> tuple[I64, I64]:
-    """The distinct ones of some objects without NONE, and the place of each of all among these; the last for NONE.
+    """The distinct objects without NONE, and the place of each object among them; the last place for NONE.
 
-    However many refer to an object, its fields are read once.
+    So an object's fields are read once, however many references lead to it.
     """
     asked, of = np.unique(objects, return_inverse=True)
     return asked[asked != NONE], of
 
 
 def _rows(start: U64, objects: I64 | U32) -> tuple[I64, I64]:
-    """The rows of some objects in columns that are sorted by object: the place of each one's object, and its number."""
+    """The rows of some objects in columns sorted by object: for each row, its object's place and its number."""
     objects = objects.astype(np.int64)
     first = start[objects].astype(np.int64)
     counts = start[objects + 1].astype(np.int64) - first

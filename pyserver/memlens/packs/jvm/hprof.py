@@ -104,10 +104,7 @@ def sniff(head: bytes) -> bool:
 
 
 def read(source: Source, _scratch: Path, report: Report) -> Graph:
-    """Read a dump; ``report`` gets ``("reading", fraction)``.
-
-    Raises :class:`NotASnapshotError`, :class:`DamagedSnapshotError`, :class:`BadRequestError` or MemoryError.
-    """
+    """Read a dump: see :class:`memlens.formats.Reader`."""
     head = source.head(_HEAD_BYTES)
     header = header_of(head)
     removed = _removed(head, header)
@@ -240,7 +237,7 @@ def _no_heap(source: Source, records: kernel.Records, start: int) -> MemlensErro
         return DamagedSnapshotError(phrase("The dump is truncated before its heap"), offset=records.offset)
     if records.has(_CPU_SAMPLES):
         return NotASnapshotError(
-            phrase("The file has no heap, only what a profiler of CPU time recorded"), advice=_RECORD
+            phrase("The file has no heap, only the record of a CPU profiler"), advice=_RECORD
         )
     return NotASnapshotError(phrase("The dump ends before its heap"), advice=_RECORD)
 
@@ -254,7 +251,7 @@ def _graph(
     numbers, shallow, names, serials = (np.asarray(column) for column in references.take_objects())
     starts, targets, kinds, labels = (np.asarray(column) for column in references.take_references())
     if float(shallow.sum(dtype=np.float64)) >= MOST_BYTES:
-        raise DamagedSnapshotError(phrase("The objects' sizes add up to more than any memory has"))
+        raise DamagedSnapshotError(phrase("The objects' sizes add up to more than any machine's memory"))
     values = Values(*(np.asarray(column) for column in references.take_values()))
     arrays = np.asarray(references.take_arrays()).view(ARRAY_DTYPE)
     ids = np.asarray(references.take_ids())

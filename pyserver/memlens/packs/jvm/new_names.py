@@ -76,7 +76,7 @@ class NewNames:
         return self._new[name]
 
     def signature(self, text: str) -> str | None:
-        """A method's signature with the new names of classes; None if it is none."""
+        """A method's signature with the new names of classes; None if it isn't one."""
         if _SIGNATURE.fullmatch(text) is None:
             return None
         return re.sub(r"L([^;]+);", lambda found: f"L{self.class_name(found[1])};", text)
@@ -96,7 +96,7 @@ class NewNames:
         return new
 
     def file(self, class_name: str, name: str) -> str:
-        """The new name of the source file of a class: of one that is called as the class is, that of the class."""
+        """The new name of a class's source file, which is the class's own if the file was named after it."""
         if name in self._kept:
             return name
         self._files.setdefault(class_name, name)
@@ -118,7 +118,7 @@ class NewNames:
         return self._threads[name].ljust(room)
 
     def mapping(self) -> Iterator[str]:
-        """The lines of a ``mapping.txt`` as of ProGuard and R8. What has no place in that is said in comments."""
+        """The lines of a ``mapping.txt`` as of ProGuard and R8. What that format has no place for becomes comments."""
         for name, members in sorted(self._members.items()):
             head = f"{_dotted(name)} -> {_dotted(self._new[name])}:"
             if _CLASS_LINE.fullmatch(head) is None:

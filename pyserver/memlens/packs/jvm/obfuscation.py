@@ -93,7 +93,7 @@ class Mapping:
         return name if found is None else found.fields.get(name, name)
 
     def frame(self, class_name: str, method: str, line: int) -> tuple[str, str, int]:
-        """A frame's class, method and line; of calls that were inlined into the method the innermost."""
+        """A frame's class, method and line: those of the innermost call that was inlined into the method."""
         found = self._classes.get(class_name)
         if found is None:
             return class_name, method, line
@@ -114,7 +114,7 @@ class Mapping:
         return {each.name: each.file for each in self._classes.values() if each.file}
 
     def rename(self, objects: hprof_objects.Objects) -> None:
-        """Give classes and fields of a dump the names of the source. Nothing has been read of its references yet."""
+        """Give classes and fields of a dump the names of the source, before any of its references are read."""
         records, count = objects.records, objects.class_count
         names, first = np.empty(count, np.uint32), np.empty(count + 1, np.uint64)
         fields = np.empty(objects.field_count, np.uint32)

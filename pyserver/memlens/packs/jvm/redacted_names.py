@@ -75,7 +75,7 @@ def number_hidden(dump: hprof_redaction.Redaction, named: "Named", hidden: Calla
 
 
 def hidden_numbers(names: Iterable[str]) -> Callable[[str], str]:
-    """What replaces the addresses in ``names``, by which hidden classes are distinguished: numbers at random."""
+    """Return a function that replaces the addresses in names of hidden classes by random numbers."""
     found = sorted({found[0] for name in names for found in _HIDDEN.finditer(name)})
     numbers = random.SystemRandom().sample(range(1, len(found) + 1), len(found))
     # as long as an address is, so that these names are known as such
@@ -84,7 +84,7 @@ def hidden_numbers(names: Iterable[str]) -> Callable[[str], str]:
 
 
 class Named:
-    """What a dump names by texts, which it refers to by their ids. Classes and frames are moved out of ``records``."""
+    """What a dump names by the ids of texts. Classes and frames are moved out of ``records``."""
 
     def __init__(self, dump: hprof_redaction.Redaction, records: hprof.Records) -> None:
         self._records, self.id_bytes = records, records.id_bytes

@@ -63,10 +63,10 @@ def tiny_collections(case: GraphCase) -> Iterator[Ranked]:
 
 
 def _owners(case: GraphCase, collections: Numbers) -> Numbers:
-    """By object which of some collections it is or is a part of, as an index of theirs; -1 for none.
+    """The collection that each object is, or is a part of, as an index into ``collections``; -1 for none.
 
-    Parts are arrays that a collection refers to itself and objects of nested classes of theirs, as HashMap$Node, as far
-    as it alone holds them.
+    Parts are arrays that a collection refers to itself and objects of nested classes of theirs, as HashMap$Node, as
+    far as it alone holds them.
     """
     stored, objects = case.snapshot.references, case.snapshot.objects
     names = case.type_names()

@@ -51,8 +51,9 @@ def weak_references(case: GraphCase) -> Iterator[Ranked]:
     shown = figure(total, retained_sql(f"object IN ({listed})") if listed else "")
     largest = int(members[np.argmax(objects.retained[members])])
     sentence = phrase(
-        "{references} keep alive what they refer to themselves, so that they are never cleared, and retain {size} "
-        "({share} of the reachable heap); one is {object}{held}. What is kept for a key must not refer to that key.",
+        "{references} keep alive what they refer to themselves, so that they are never cleared, and "
+        "retain {size} ({share} of the reachable heap); one is {object}{held}. A value must not "
+        "refer to its own key.",
         references=counted_types(case, members), size=measured(shown), share=percent(total, case.whole),
         object=object_part(case, largest), held=and_held(held_by(case, largest)),
     )  # fmt: skip
@@ -66,7 +67,7 @@ def weak_references(case: GraphCase) -> Iterator[Ranked]:
 
 
 def _dominate(objects: ObjectColumns, above: Numbers, below: Numbers) -> Numbers:
-    """Which objects dominate another one, for each of some pairs."""
+    """For each pair, whether the first object dominates the second."""
     found = np.zeros(len(above), np.bool_)
     left, here = np.arange(len(above)), dominators_of(objects, below)
     while len(left):

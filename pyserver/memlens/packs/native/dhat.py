@@ -70,10 +70,7 @@ JSON = JsonFormat(sniff=sniff, is_object=lambda has: has("dhatFileVersion", b"")
 
 
 def read(source: Source, _scratch: Path, report: Report) -> Profile:
-    """Read a profile; ``report`` gets ``("reading", fraction)``.
-
-    Raises :class:`NotASnapshotError`, :class:`DamagedSnapshotError`, or MemoryError.
-    """
+    """Read a profile: see :class:`memlens.formats.Reader`."""
     scanner = _scan(source, report)
     header, table = _rest(scanner, source)
     points = np.asarray(scanner.take("points"))

@@ -23,7 +23,7 @@ from memlens.model.profile import LABEL_DTYPE, Column, Profile, sums_fit
 from memlens.packs.native.kernels import heap_text as kernel
 from memlens.packs.native.process_maps import Maps
 from memlens.progress import Report
-from memlens.texts import Text, phrase, plural
+from memlens.texts import phrase, plural
 from memlens.units import format_bytes
 
 KIND = "heap-text"
@@ -89,10 +89,7 @@ def sniff(head: bytes) -> bool:
 
 
 def read(source: Source, _scratch: Path, report: Report) -> Profile:
-    """Read a profile; ``report`` gets ``("reading", fraction)``.
-
-    Raises :class:`NotASnapshotError`, :class:`DamagedSnapshotError`, or MemoryError.
-    """
+    """Read a profile: see :class:`memlens.formats.Reader`."""
     known, start = _symbols_before(source)
     head = _head(source.data[start : start + _HEAD_BYTES] if start else source.head(_HEAD_BYTES))
     head = head._replace(end=head.end + start)
@@ -108,7 +105,7 @@ def read(source: Source, _scratch: Path, report: Report) -> Profile:
                     (("count", "total_count"), ("bytes", "total_bytes")))  # fmt: skip
     warnings = _missing(head, sums, cut=scanner.cut or _breaks_off(source, rows))
     if negative := int(np.count_nonzero(np.any([rows[name] < 0 for name in fields], axis=0))):
-        said = phrase("Rows with negative figures: {n}. They are counted as they stand.", n=negative)
+        said = phrase("Rows with negative figures: {n}. They are counted as recorded.", n=negative)
         warnings.append(FileWarning("negative-figures", said))
     warnings += counted_warnings(unequal_figures=_unequal(rows))
     if threads:
@@ -120,7 +117,10 @@ def read(source: Source, _scratch: Path, report: Report) -> Profile:
             )
             warnings.append(FileWarning("unequal-threads", said))
     else:
-        scales = _scales(rows, head.rate_bytes)
+        scales = (
+            sampling_scale(rows["count"], rows["bytes"], head.rate_bytes),
+            sampling_scale(rows["total_count"], rows["total_bytes"], head.rate_bytes),
+        )
     columns = [scaled(rows[name], scales[number // 2], exact=threads) for number, name in enumerate(fields)]
     if not sums_fit(columns):
         raise DamagedSnapshotError(phrase("The sum of the values is too large"))
@@ -219,14 +219,6 @@ def sampling_scale(count: I64, size: I64, rate_bytes: int) -> F64:
     whole = (count != 0) & (size != 0)
     average = np.divide(np.abs(size), np.abs(count), out=np.ones(len(count)), where=whole)
     return np.where(whole, -1 / np.expm1(-np.maximum(average, 1e-9) / rate_bytes), 0.0)
-
-
-def _scales(rows: Column, rate_bytes: int) -> tuple[F64, F64]:
-    """Return the scales of memory in use and of all allocated memory."""
-    return (
-        sampling_scale(rows["count"], rows["bytes"], rate_bytes),
-        sampling_scale(rows["total_count"], rows["total_bytes"], rate_bytes),
-    )
 
 
 def scaled(column: I64, scale: F64, *, exact: bool) -> I64:
@@ -336,7 +328,7 @@ def _frames(
                 "{n} of {all} have a stack that is cut off after {depth} calls; the outer callers are unknown.",
             ),
             n=count,
-            all=_samples(rows),
+            all=phrase(plural(len(rows), "{n} sample", "{n} samples"), n=len(rows)),
             depth=str(int(depths.max())),
         )
         warnings.append(FileWarning("cut-off", said))
@@ -379,10 +371,6 @@ def _named_addresses(
             frames.append(profiled_frame("", 0, f"0x{address:x}", module))
     warnings += symbols.warnings()
     return frames, sizes
-
-
-def _samples(rows: Column) -> Text:
-    return phrase(plural(len(rows), "{n} sample", "{n} samples"), n=len(rows))
 
 
 def _named_frame(text: str) -> SourceFrame:

@@ -43,10 +43,7 @@ def sniff(head: bytes) -> bool:
 
 
 def read(source: Source, _scratch: Path, report: Report) -> Profile:
-    """Read a profile; ``report`` gets ``("reading", fraction)``.
-
-    Raises :class:`NotASnapshotError`, :class:`DamagedSnapshotError`, or MemoryError.
-    """
+    """Read a profile: see :class:`memlens.formats.Reader`."""
     start = _after_head(source.head(_HEAD_BYTES))
     scanner = kernel.Scanner(source.data, start, kernel.JAVA)
     status = run_through(scanner, source, report, start=start)

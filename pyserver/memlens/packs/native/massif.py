@@ -69,10 +69,7 @@ def sniff(head: bytes) -> bool:
 
 
 def read(source: Source, _scratch: Path, report: Report) -> Profile:
-    """Read a profile; ``report`` gets ``("reading", fraction)``.
-
-    Raises :class:`NotASnapshotError`, :class:`DamagedSnapshotError`, or MemoryError.
-    """
+    """Read a profile: see :class:`memlens.formats.Reader`."""
     scanner, truncated = _scan(source, report)
     head = _head(source.head(_HEAD_BYTES))
     snapshots = np.asarray(scanner.take("snapshots"))

@@ -14,7 +14,7 @@ _OPTION = re.compile(
 
 
 def without_people(source: Source, people: People, *, keeps_time: bool) -> Iterator[tuple[int, bytes]]:  # noqa: ARG001
-    """The lines with other texts, of the command its program, of options massif's own; none has a time."""
+    """The lines with other texts; of the command only its program stays, of options massif's own. None has a time."""
     at, data = 0, source.data
     while at < source.length:
         end = data.find(b"\n", at)

@@ -52,10 +52,7 @@ def sniff(head: bytes) -> bool:
 
 
 def read(source: Source, _scratch: Path, report: Report) -> Graph:
-    """Read a dump; ``report`` gets ``("reading", fraction)``.
-
-    Raises :class:`NotASnapshotError`, :class:`DamagedSnapshotError` or MemoryError.
-    """
+    """Read a dump: see :class:`memlens.formats.Reader`."""
     source.unpack()
     pointer_bytes = check_version(source)
     objects = kernel.Dump(source.data, START)

@@ -432,7 +432,6 @@ class _Records:
         return rows if bool(((first >= 0) & (first <= len(self.memory)) & ends).all()) else None
 
     def profile(self) -> Profile:
-        """Return the profile."""
         if self.broken and not self.count:
             raise DamagedSnapshotError(
                 phrase(
@@ -543,9 +542,9 @@ class _Records:
         )
         if self.reused_bytes:
             add("reused", phrase(
-                "{size} lay at addresses that were used again without a free that memray saw: here the later "
-                "allocation ends the earlier. memray's curve, and the moment that it takes for the peak, hold them to "
-                "the end.",
+                "{size} lay at addresses that were used again without a free that memray saw: here "
+                "the later allocation ends the earlier one. memray's curve and its peak count both "
+                "until the end.",
                 size=format_bytes(self.reused_bytes),
             ))  # fmt: skip
         if self.memory and self._has_flow():

@@ -65,7 +65,7 @@ def _of_python() -> frozenset[str]:
 
 
 def python_names() -> OwnNames:
-    """What replaces the names of a program, and those of libraries that it installed."""
+    """Return the replacement for the names of a program, and of libraries that it installed."""
     return OwnNames(_of_python(), is_kept=_is_pythons)
 
 

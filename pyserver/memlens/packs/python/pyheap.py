@@ -145,10 +145,7 @@ class Head(Struct, frozen=True):
 
 
 def read(source: Source, _scratch: Path, report: Report) -> Graph:
-    """Read a dump; ``report`` gets ``("reading", fraction)``.
-
-    Raises :class:`NotASnapshotError`, :class:`DamagedSnapshotError` or MemoryError.
-    """
+    """Read a dump: see :class:`memlens.formats.Reader`."""
     source.unpack()
     head = Head.of(source)
     objects = kernel.PyHeap(

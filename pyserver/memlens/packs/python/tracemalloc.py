@@ -41,11 +41,7 @@ def sniff(head: bytes) -> bool:
 
 
 def read(source: Source, _scratch: Path, report: Report) -> Profile:
-    """Read a snapshot into a Profile; ``report`` gets ``("reading", fraction)``.
-
-    Raises :class:`NotASnapshotError`, :class:`memlens.formats.pickles.UnsafePickleError`,
-    :class:`DamagedSnapshotError`, or MemoryError.
-    """
+    """Read a snapshot into a Profile: see :class:`memlens.formats.Reader`."""
     scanner = scan(kernel.Scanner(source.data), source, kernel.FIELD_NAMES, report)
     if not scanner.is_snapshot:
         raise NotASnapshotError(

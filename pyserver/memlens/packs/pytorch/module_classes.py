@@ -26,7 +26,7 @@ class _Class(NamedTuple):
 
 
 class TorchClasses(ModuleClasses):
-    """By the class around a ``forward``, or by what the line of its call calls."""
+    """Finds a module's class around its ``forward``, or by the call that runs it."""
 
     def places(
         self, names: list[str], parents: list[int], lines: Mapping[int, tuple[str, int]]

@@ -130,10 +130,7 @@ def looks_like(head: bytes) -> bool:
 
 
 def read(source: Source, scratch: Path, report: Report) -> Timeline:
-    """Read a snapshot into a Timeline; ``report`` gets ``("reading", fraction)``.
-
-    Raises :class:`NotASnapshotError`, :class:`UnsafePickleError`, :class:`DamagedSnapshotError`, or MemoryError.
-    """
+    """Read a snapshot into a Timeline: see :class:`memlens.formats.Reader`."""
     with _pickle_of(source, scratch) as plain:
         try:
             scanner = scan(kernel.Scanner(plain.data), plain, FIELD_NAMES, report)
@@ -437,7 +434,11 @@ class _Tables:
             warnings.append(FileWarning("stacks-of-frees", said))
         frames = making.result()
         warnings += odd_warnings(self.odd) + _file_warnings(frames, devices)
-        tables = self._further_tables()
+        tables = {
+            "segments": self.segments[self.segment_rows],
+            "blocks": self.blocks[self.block_rows],
+            "annotations": self.annotations,
+        }
         return Timeline(
             KIND, frames, devices, action_names, category_names, self.streams.tolist(), self.pools, self.settings,
             warnings, frees_repeat, tables, self._strings(tables, devices),
@@ -654,14 +655,6 @@ class _Tables:
         if "allocator_settings" in self.root or "external_annotations" in self.root:
             return ""
         return phrase(", because PyTorch before 2.2 writes none")
-
-    def _further_tables(self) -> dict[str, Column]:
-        """The further tables, for views."""
-        return {
-            "segments": self.segments[self.segment_rows],
-            "blocks": self.blocks[self.block_rows],
-            "annotations": self.annotations,
-        }
 
     def _strings(self, tables: dict[str, Column], devices: list[DeviceTimeline]) -> dict[int, str]:
         """The strings that rows of the tables and the devices' notes refer to."""

@@ -90,10 +90,7 @@ JSON = JsonFormat(sniff=sniff, is_object=is_object, is_item=is_item)
 
 
 def read(source: Source, scratch: Path, report: Report) -> Graph:
-    """Read a dump; ``report`` gets ``("reading", fraction)``.
-
-    Raises :class:`NotASnapshotError`, :class:`DamagedSnapshotError` or MemoryError.
-    """
+    """Read a dump: see :class:`memlens.formats.Reader`."""
     with in_lines(source, scratch) as lines:
         return _read(lines, report)
 

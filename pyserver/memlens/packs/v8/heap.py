@@ -70,10 +70,7 @@ JSON = JsonFormat(
 
 
 def read(source: Source, _scratch: Path, report: Report) -> Graph:
-    """Read a snapshot; ``report`` gets ``("reading", fraction)``.
-
-    Raises :class:`NotASnapshotError`, :class:`DamagedSnapshotError`, or MemoryError.
-    """
+    """Read a snapshot: see :class:`memlens.formats.Reader`."""
     read = None
     with contextlib.suppress(_NotAheadError, DamagedSnapshotError):
         read = _columns(source, report, ahead=True)

@@ -58,7 +58,7 @@ Rows = npt.NDArray[np.intp]
 
 
 def own_names(snapshot: Snapshot) -> OwnNames:
-    """What replaces the names of the program. ``snapshot`` is as it stands in the file."""
+    """Return the replacement for the program's names. ``snapshot`` is as it stands in the file."""
     theirs = _Theirs(snapshot)
     # a name that a function of the program also has is replaced
     words = frozenset(_words(theirs.texts())).difference(_words(theirs.own_functions()))

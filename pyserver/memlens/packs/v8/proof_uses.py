@@ -26,7 +26,7 @@ PATH = re.compile(r"(?:file|https?|node|webpack)[:]|(?:^|[\s(])(?:/|[A-Za-z]:[\\
 
 
 def bit_of(reason: Reason) -> int:
-    """What says of a string that it is a name for that reason."""
+    """The bit of a string that says it is a name for that reason."""
     return 1 << (FIRST_REASON + REASONS.index(reason))
 
 

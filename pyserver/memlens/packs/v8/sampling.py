@@ -85,10 +85,7 @@ JSON = JsonFormat(
 
 
 def read(source: Source, _scratch: Path, report: Report) -> Profile:
-    """Read a profile; ``report`` gets ``("reading", fraction)``.
-
-    Raises :class:`DamagedSnapshotError`, or MemoryError.
-    """
+    """Read a profile: see :class:`memlens.formats.Reader`."""
     file = decoded(source.data, _File, phrase("a sampling heap profile of V8"))
     report("reading", 0.5)
     numbers: Numbers[SourceFrame] = Numbers()

@@ -59,7 +59,7 @@ class JoinedTexts(NamedTuple):
     """How many have no text because all would be too large."""
 
     def warnings(self) -> list[FileWarning]:
-        """What is to be said of them."""
+        """The warnings about them."""
         if not self.left_out:
             return []
         said = phrase(

@@ -153,7 +153,7 @@ def _turned(line: HeatLine, value: LineValue | None) -> HeatLine:
 
 
 class ByValue(NamedTuple):
-    """A profile's lines by one of its values: what each has, and the hottest line of the whole profile."""
+    """A profile's lines by one of its values: the figures of each, and the hottest line of the whole profile."""
 
     figure: Figure
     lines: dict[int, LineValue]

@@ -158,7 +158,7 @@ def _result(
 
 
 def searched_in(found: Found) -> Text:
-    """In which archives of source a type was searched for, for a message."""
+    """The archives of source that were searched for a type, for a message."""
     names = packs.library_archives().SOURCES.said
     if not found.places:
         return phrase("source archives ({names}; this machine has none in the usual places)", names=names)
@@ -176,7 +176,7 @@ def searched_in(found: Found) -> Text:
 
 
 def searched_for_classes(found: Found) -> Text:
-    """In which jars and folders a class file was searched for, for a message."""
+    """The jars and folders that were searched for a class file, for a message."""
     if not found.places:
         return phrase("jars (this machine has none in the usual places)")
     archives = phrase(

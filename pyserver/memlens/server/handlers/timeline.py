@@ -32,7 +32,7 @@ from memlens.views.trace.picture.locate import Direction
 
 
 def lit_of(snapshot: Snapshot, p: ViewportParams) -> Mask | None:
-    """What is highlighted in a picture; None for nothing."""
+    """The highlighted part of a picture; None for nothing."""
     device = device_of(snapshot, p.device, p.filter)
     if p.lit is not None:
         return groups.lit_rows(snapshot, p.lit, device)

@@ -9,7 +9,7 @@ from memlens.server.protocol.base import Count
 
 
 class ProcessesParams(Struct, frozen=True):
-    """Nothing: the answer is about the machine on which the server runs, and its user."""
+    """Nothing: the answer is about the server's machine and user."""
 
 
 class ProcessRow(Struct, frozen=True):

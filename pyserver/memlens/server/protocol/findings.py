@@ -9,7 +9,7 @@ from msgspec import Struct
 
 
 class FindingsStateParams(Struct, frozen=True):
-    """How far the findings of a large heap dump are, which may take seconds the first time."""
+    """Asks how much of a large heap dump's findings is done; they may take seconds the first time."""
 
     snapshot: str
 

@@ -42,7 +42,7 @@ class ObjectSourceResult(Struct, frozen=True):
 
 
 class HeapAtParams(Struct, frozen=True):
-    """What a line of source defines, in a heap dump. ``file`` is as the dump spells it, or a path here."""
+    """The definitions on a line of source, in a heap dump. ``file`` is as the dump spells it, or a path here."""
 
     snapshot: str
     file: str

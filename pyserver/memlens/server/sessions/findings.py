@@ -11,7 +11,7 @@ from memlens.views.findings.answers import SnapshotFinding
 
 
 async def prepare(opened: OpenSnapshot, device: int | None) -> bool:
-    """Make what the headline and the findings are made of; return whether the rest takes long as well."""
+    """Compute what the headline and the findings need; return whether the rest takes long as well."""
 
     async def left() -> list[Callable[[Snapshot], object]]:
         """The steps to run first, one at a time, so that other requests need not wait for all of them."""
@@ -30,7 +30,7 @@ async def prepare(opened: OpenSnapshot, device: int | None) -> bool:
 
 
 async def findings_of(opened: OpenSnapshot) -> list[SnapshotFinding]:
-    """All findings of what a snapshot shows first."""
+    """All findings about the device that a snapshot shows first."""
     takes_long = await prepare(opened, None)
     chosen = opened.ask_aside if takes_long else opened.ask
     return await chosen(lambda snapshot: ahead.findings(snapshot, None, ahead.MOST_FINDINGS).findings)

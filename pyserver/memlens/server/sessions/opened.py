@@ -279,7 +279,7 @@ class OpenSnapshot:
         return files
 
     async def definitions(self) -> dict[str, list[HeapLine]]:
-        """What is defined on the lines of source that a heap dump names, by file; the next hover is a look-up."""
+        """The definitions on the lines that a heap dump names, by file, cached so that the next hover is a look-up."""
         key = ("definitions",)
         kept: dict[str, list[HeapLine]] | None = self._kept.find(key)
         if kept is None:

@@ -103,7 +103,7 @@ class QueryProcess:
         return np.unpackbits(bits, count=found.count, bitorder="little").view(np.bool_)
 
     def kill(self) -> None:
-        """End it at once; a question that it is asked fails."""
+        """End it at once; a pending question fails."""
         self._closed = True
         kill(self._child)
 

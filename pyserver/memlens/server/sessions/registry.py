@@ -453,7 +453,7 @@ class Registry:
 
     @property
     def warnings(self) -> list[FileWarning]:
-        """What is wrong with the place of all snapshots' archives."""
+        """Warnings about the folder of the archives."""
         warning = self._configuration.cache.warning
         return [] if warning is None else [FileWarning("cache", warning)]
 

@@ -21,13 +21,13 @@ class Shared:
 
 
 async def given_up_ended(works: Iterable[Shared]) -> None:
-    """Wait for what nobody waited for any more, which is about to end without a result: then it can begin anew."""
+    """Wait until work that everybody gave up has ended without a result, so that it can begin anew."""
     while ending := [each.task for each in works if each.is_given_up and not each.task.done()]:
         await asyncio.wait(ending)
 
 
 async def all_done(works: Collection[Shared], closed: MemlensError) -> None:
-    """Wait for some work. Raises what the first that fails raises, and ``closed`` for work that was cancelled.
+    """Wait for several works. Raises the first error, and ``closed`` for work that was cancelled.
 
     Work that nobody waits for any more is cancelled.
     """

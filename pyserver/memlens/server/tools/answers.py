@@ -67,7 +67,7 @@ async def summary(opened: OpenSnapshot, arguments: SummaryArguments) -> Any:
     "heap dumps overlap.",
 )
 async def top(opened: OpenSnapshot, arguments: TopArguments) -> Any:
-    """What there is most of."""
+    """The groups with the most memory."""
     return await opened.ask_aside(lambda snapshot: tops.top(snapshot, arguments))
 
 
@@ -79,7 +79,7 @@ async def top(opened: OpenSnapshot, arguments: TopArguments) -> Any:
     "allocated that way; several levels at once. Bytes of the rows and `ends_bytes` add up to the place's own.",
 )
 async def calls(opened: OpenSnapshot, arguments: CallsArguments) -> Any:
-    """What calls a function or a line, or what it calls."""
+    """The callers of a function or a line, or its callees."""
     return await opened.ask_aside(lambda snapshot: tops.calls(snapshot, arguments))
 
 
@@ -150,7 +150,7 @@ async def steps(opened: OpenSnapshot, arguments: StepsArguments) -> Any:
 async def replayed(
     opened: OpenSnapshot, arguments: WhatIfArguments, beside: OpenSnapshot | None = None
 ) -> Any:
-    """What other settings of a trace's allocator, fewer allocations or other sizes come to."""
+    """The outcome of other allocator settings, fewer allocations or other sizes."""
     if arguments.sizes:
         return await _sized(opened, arguments, beside)
     return readable(
@@ -175,7 +175,10 @@ async def _sized(opened: OpenSnapshot, arguments: WhatIfArguments, beside: OpenS
     sizes, device, capacity = arguments.sizes, given(arguments.device), given(arguments.capacity_bytes)
     if (beside is None) != (len(sizes) == 1):
         raise BadRequestError(
-            phrase("`sizes` has the size of each trace: one alone, or two and others with `beside`")
+            phrase(
+                "`sizes` takes the trace's size alone, or with `beside` the sizes of both traces and "
+                "those to predict"
+            )
         )
     if beside is None:
         return readable(
@@ -190,7 +193,7 @@ async def _sized(opened: OpenSnapshot, arguments: WhatIfArguments, beside: OpenS
 
 
 def chosen_number(snapshot: Snapshot, arguments: ObjectArguments | PathsArguments) -> int:
-    """The number of the object that is asked about. Raises :class:`BadRequestError`."""
+    """The number of the object in question. Raises :class:`BadRequestError`."""
     graph_of(snapshot.info)
     number, text = given(arguments.number), given(arguments.id)
     if number is not None:
@@ -227,7 +230,7 @@ async def heap_object(opened: OpenSnapshot, arguments: ObjectArguments) -> Any:
     "what cutting each reference would free; or with a filter the paths to many objects, merged into a tree.",
 )
 async def paths(opened: OpenSnapshot, arguments: PathsArguments) -> Any:
-    """Why an object is alive, or all that fit a filter."""
+    """The reasons why an object, or all that match a filter, are alive."""
 
     def question(snapshot: Snapshot) -> Any:
         graph_of(snapshot.info)

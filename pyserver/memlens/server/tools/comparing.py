@@ -47,7 +47,7 @@ class _Chosen(NamedTuple):
 
 
 class SeveralFiles:
-    """Questions about several files, with what a server keeps of them. For the event loop's thread only."""
+    """Questions about several files, and the results that a server keeps. For the event loop's thread only."""
 
     def __init__(self, registry: Registry) -> None:
         self._comparisons = Comparisons(registry)
@@ -112,7 +112,7 @@ class SeveralFiles:
         "file, or of each type of heap dumps, in every one of them. What never shrinks and has grown most comes first.",
     )
     async def series(self, opened: Sequence[OpenSnapshot], arguments: SeriesArguments) -> Any:
-        """What grew from the first of several files to the last."""
+        """The growth from the first of several files to the last."""
         check_comparable(*(each.info for each in opened))
         of_dumps = heap_dump_of(opened[0].info) is not None
         by: SeriesBy | Literal["type"] = given(arguments.by) or ("type" if of_dumps else "line")

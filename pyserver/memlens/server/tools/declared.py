@@ -13,7 +13,7 @@ F = TypeVar("F", bound=Callable[..., Awaitable[Any]])
 
 
 class Tool(NamedTuple):
-    """A tool: its title, what people and what models read of it, the struct of its arguments, and what answers."""
+    """A tool: its title, the texts for people and for models, the struct of its arguments, and its function."""
 
     title: str
     about: str

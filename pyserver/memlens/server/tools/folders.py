@@ -26,7 +26,7 @@ class Folders:
         return [folder for folder, _ in self._roots]
 
     def whole(self, path: str) -> str:
-        """A relative path as that in the first of the folders that has such a file, else in the first one."""
+        """A relative path made absolute in the first folder that has such a file, else in the first one."""
         if os.path.isabs(path) or not self._roots:
             return os.path.abspath(path)
         places = [os.path.abspath(os.path.join(folder, path)) for folder, _ in self._roots]
@@ -37,9 +37,9 @@ class Folders:
         return places[0]
 
     def real(self, path: str) -> str | None:
-        """Where an absolute path leads after all links; None if that is outside, however the path is written.
+        """The target of an absolute path after all links; None if that is outside, however the path is written.
 
-        Each link is read only if it is inside, so that an answer says nothing about what is elsewhere.
+        Each link is read only if it is inside, so that an answer says nothing about files elsewhere.
         """
         # no link is read yet: the path is taken by its text, as it is opened
         parts, links = self._parts(os.path.abspath(path)), 0
@@ -51,7 +51,7 @@ class Folders:
             here = os.path.dirname(at) if name == os.pardir else os.path.join(at, name)
             if not self._is_within(here):
                 # a link may lead out and in again, through the folders that a root is in; these are no links
-                if not self._is_above(here):
+                if not any(_folder(real).startswith(_folder(here)) for _, real in self._roots):
                     return None
                 at = here
                 continue
@@ -76,9 +76,6 @@ class Folders:
 
     def _is_within(self, path: str) -> bool:
         return any(f"{os.path.normcase(path)}{os.sep}".startswith(_folder(real)) for _, real in self._roots)
-
-    def _is_above(self, path: str) -> bool:
-        return any(_folder(real).startswith(_folder(path)) for _, real in self._roots)
 
     def _parts(self, path: str) -> tuple[str, list[str]] | None:
         """The real folder that a path is in, and the names from there on."""

@@ -17,9 +17,9 @@ from memlens.views.selection.sets import moment as moment_of
 
 
 def set_of(snapshot: Snapshot, asked: OfSet, at: str | None = None) -> AllocationSet:
-    """What is asked about; ``at`` takes the place of the arguments' own. Raises :class:`BadRequestError`.
+    """The set in question; ``at`` takes the place of the arguments' own. Raises :class:`BadRequestError`.
 
-    No argument is ignored: what has no meaning for the file is refused.
+    No argument is ignored: one that doesn't apply to the file is refused.
     """
     at, to = at or given(asked.at), given(asked.to)
     kind: SetKind | None = given(asked.kind)
@@ -60,20 +60,20 @@ def _peak(snapshot: Snapshot, device: int) -> int:
 
 
 def refuse_moments(asked: object) -> None:
-    """Refuse the arguments that say when, for questions about the objects of a heap dump.
+    """Refuse the arguments that name a moment, for questions about a heap dump's objects.
 
     Raises :class:`BadRequestError`.
     """
     for name in ("at", "before_at", "after_at", "to", "kind", "device", "value"):
         if getattr(asked, name, UNSET) is not UNSET:
             raise BadRequestError(
-                phrase("A heap dump is of one moment, so `{name}` has no meaning for its objects", name=name),
+                phrase("A heap dump is of one moment, so `{name}` doesn't apply to its objects", name=name),
                 advice=phrase("Leave it out."),
             )
 
 
 def when(snapshot: Snapshot, of: AllocationSet) -> dict[str, Any]:
-    """What an answer says of its moment, or of both of its range: the number of events or bins, and the time."""
+    """The answer's moment, or both of its range's: the number of events or bins, and the time."""
     info = snapshot.info
     match info:
         case TimelineInfo():

@@ -78,7 +78,7 @@ def given(value: T | UnsetType) -> T | None:
 
 
 def attribution_of(*, any_code: bool) -> Attribution:
-    """Which frames are charged."""
+    """The rule by which frames are charged."""
     return "any" if any_code else "mine"
 
 
@@ -132,7 +132,7 @@ Kind = Annotated[
 
 
 class OfSet(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Which allocations or samples a question is about."""
+    """The allocations or samples that a question is about."""
 
     at: Moment | UnsetType = UNSET
     to: End | UnsetType = UNSET

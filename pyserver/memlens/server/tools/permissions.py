@@ -24,7 +24,7 @@ class Permissions:
         """Raise :class:`BadRequestError` for a file that may not be opened, whether there is one or not."""
 
     def check_opened(self, path: str, real: str) -> None:
-        """Raise :class:`BadRequestError` if what was opened by a path is a file that may not be: ``real``."""
+        """Raise :class:`BadRequestError` if a path led to a file, ``real``, that may not be opened."""
 
 
 class OfFolders(Permissions):
@@ -38,7 +38,7 @@ class OfFolders(Permissions):
         self._values = values
 
     def whole(self, path: str) -> str:
-        """A relative path is one of the folders."""
+        """A relative path made absolute in one of the folders."""
         return self.folders.whole(path)
 
     def check(self, asked: Any) -> None:

@@ -23,7 +23,7 @@ SQL_SECONDS = 60.0
     "including the text of strings.",
 )
 async def sql(opened: OpenSnapshot, arguments: SqlArguments) -> Any:
-    """Rows of a query, or what a query may name."""
+    """The rows of a query, or the names that a query may use."""
     if not arguments.query.strip():
         found = await opened.ask_aside(schema_of)
         return {

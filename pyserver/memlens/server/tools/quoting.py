@@ -41,7 +41,7 @@ def quoted_name(name: str) -> str:
 
 
 def spoken(text: Text) -> str:
-    """A sentence in English, with all that isn't Memlens's own in quotes."""
+    """A sentence in English, with all texts that aren't Memlens's own in quotes."""
     if not text.template:
         return _leaf(text.text)
     template = _AROUND.sub(r"{\2}", text.template)

@@ -29,7 +29,7 @@ class Roots:
         self._known: asyncio.Future[None] | None = None
 
     def begin(self, capabilities: Any) -> None:
-        """Take what a client says at the beginning of a session."""
+        """Note what a client declares at the start of a session."""
         self._has = isinstance(capabilities, dict) and isinstance(capabilities.get("roots"), dict)
 
     def ask(self, write: Callable[[Any], None]) -> None:

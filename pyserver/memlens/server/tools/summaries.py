@@ -26,7 +26,7 @@ _MOST_SHOWN = 20
 
 
 def summary_of(snapshot: Snapshot, device: int | None, *, values: bool) -> dict[str, Any]:
-    """What a first question needs. Raises :class:`BadRequestError` for a device that there isn't."""
+    """The answer to a first question about a file. Raises :class:`BadRequestError` for a device that doesn't exist."""
     if device is not None:
         timeline_of(snapshot.info, "devices")
     top, every = headline(snapshot, device), findings(snapshot, device, MOST_FINDINGS).findings
@@ -45,7 +45,7 @@ def summary_of(snapshot: Snapshot, device: int | None, *, values: bool) -> dict[
 
 
 def waste_of(snapshot: Snapshot, filter_text: str, *, values: bool) -> dict[str, Any]:
-    """What is wasted in what the objects of a filter retain. Raises :class:`BadRequestError`."""
+    """The waste in what the objects of a filter retain. Raises :class:`BadRequestError`."""
     graph_of(snapshot.info, "objects", own_words("`of`"))
     answer = filtered_findings(snapshot, filter_text)
     every = [

@@ -96,7 +96,7 @@ def _of_stacks(snapshot: Snapshot, by: Any, arguments: TopArguments) -> dict[str
 
 
 def calls(snapshot: Snapshot, arguments: CallsArguments) -> Any:
-    """What calls a place, or what it calls. Raises :class:`BadRequestError`."""
+    """The callers or callees of a place. Raises :class:`BadRequestError`."""
     place = CalledPlace(arguments.function, arguments.file, given(arguments.line) or 0)
     if not place.function and not place.file:
         raise BadRequestError(
@@ -110,7 +110,7 @@ def calls(snapshot: Snapshot, arguments: CallsArguments) -> Any:
 
 
 def valued(snapshot: Snapshot, of: AllocationSet) -> ProfileValue:
-    """The value that figures are of; of a moment or a range of the run it isn't one of the profile's own."""
+    """The value that figures measure; for a moment or a range of the run it isn't one of the profile's own."""
     value = value_of(snapshot, of)
     if of.from_moment is None and of.to_moment is None:
         return value
@@ -119,5 +119,5 @@ def valued(snapshot: Snapshot, of: AllocationSet) -> ProfileValue:
 
 
 def in_unit(answer: Any, value: ProfileValue) -> dict[str, Any]:
-    """Figures of a profile's value, under names that say what they are of."""
+    """Figures of a profile's value, under names that say what they measure."""
     return {"value": value.name, "unit": value.unit, **readable(answer, unit=value.unit)}

@@ -40,9 +40,9 @@ def own_files(asked: Any) -> list[str]:
 
 
 def touched(asked: Any, whole: Callable[[str], str], real: Callable[[str], str | None]) -> Touched:
-    """What a call with these arguments touches.
+    """The files, SQL and contents that a call with these arguments touches.
 
-    ``whole`` makes a path absolute, and ``real`` says where it leads; None where that isn't to be looked up. Raises
+    ``whole`` makes a path absolute, and ``real`` returns its target; None where that isn't to be looked up. Raises
     :class:`BadRequestError` for a file that is never opened.
     """
     files = [whole(local(path)) for path in own_files(asked)]

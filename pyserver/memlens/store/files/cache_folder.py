@@ -21,7 +21,7 @@ CHOOSE_FOLDER = (
 
 
 class NoCacheFolderError(MemlensError):
-    """Archives can't be written to the folder that is theirs."""
+    """Archives can't be written to their folder."""
 
     code = "system"
     advice = CHOOSE_FOLDER
@@ -52,7 +52,7 @@ def default_folder() -> tuple[Path, Text | None]:
 
 
 def not_writable(folder: Path, error: OSError, advice: Text = CHOOSE_FOLDER) -> NoCacheFolderError:
-    """Return the error for a folder in which no archive can be made, whoever has chosen it."""
+    """Return the error for a folder in which no archive can be made, whoever chose it."""
     return NoCacheFolderError(
         phrase("Archives can't be written to {folder}: {reason}", folder=folder, reason=reason(error)),
         advice=advice,
@@ -60,16 +60,16 @@ def not_writable(folder: Path, error: OSError, advice: Text = CHOOSE_FOLDER) -> 
 
 
 def exchanged(folder: Path, place: Path) -> NoCacheFolderError:
-    """Return the error for a folder in which other users can put archives in place of one's own."""
+    """Return the error for a folder in which other users can replace archives."""
     return NoCacheFolderError(
         phrase(
-            "Archives can't be kept in {folder}: other users can exchange what is in {place}",
+            "Archives can't be kept in {folder}: other users can replace files in {place}",
             folder=folder,
             place=place,
         ),
         advice=phrase(
-            "Take their right to write to it (chmod o-w,g-w), or let each move only files of their own (chmod +t) in a "
-            "folder of root. {advice}",
+            "Remove their write permission (chmod o-w,g-w), or set the sticky bit (chmod +t) on a "
+            "folder that root owns. {advice}",
             advice=CHOOSE_FOLDER,
         ),
     )

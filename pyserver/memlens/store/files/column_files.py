@@ -118,7 +118,7 @@ class MappedFiles(Uncounted):
         self._maps = WeakSet[mmap.mmap]()
 
     def description(self, file: str) -> tuple[np.dtype[Any], int] | None:
-        """The type and the number of items of a file's column; None for a file that the archive hasn't."""
+        """The type and the number of items of a file's column; None if the archive lacks the file."""
         entry = self._entries.get(file)
         return None if entry is None else (_dtype_of(file, entry), entry.count)
 
@@ -159,7 +159,7 @@ class MappedFiles(Uncounted):
     def drop_pages(self) -> None:
         """Take the pages of mapped columns out of this process's memory.
 
-        They stay in the system's, from which the next use gets them back.
+        They stay in the system's page cache, from which the next use gets them back.
         """
         if hasattr(mmap, "MADV_DONTNEED"):
             for pages in self._maps:

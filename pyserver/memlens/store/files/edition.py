@@ -14,7 +14,7 @@ def write_edition(folder: Path, kind: str) -> None:
 
 
 def is_of_this_edition(archive: Path, kind: str) -> bool:
-    """Whether the pack that is installed is the one that has read the file, or Memlens itself has."""
+    """Whether the installed pack, or Memlens itself, is the edition that read the file."""
     try:
         edition = (archive / FILE_NAME).read_text("utf-8")
     except OSError:

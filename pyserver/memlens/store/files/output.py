@@ -181,13 +181,18 @@ class Output:
         if strange is not None:
             raise RefusedError(
                 phrase(
-                    "{folder} has a file that is not of the archive: {file}", folder=self.path, file=strange
+                    "{folder} has a file that isn't part of the archive: {file}",
+                    folder=self.path,
+                    file=strange,
                 ),
                 advice=_OTHER_FOLDER,
             )
         if not self.force:
             raise RefusedError(
-                phrase("{folder} is an archive of another file, or of another state of it", folder=self.path),
+                phrase(
+                    "{folder} is an archive of another file, or of another version of this one",
+                    folder=self.path,
+                ),
                 advice=phrase("Choose another folder, or add --force."),
             )
 
@@ -283,7 +288,7 @@ def _lock_of(target: Path) -> threading.Lock:
 
 
 def remove_leftovers_of(target: Path, kept: tuple[Path, ...] = ()) -> None:
-    """Remove what killed processes have left of a file that they were writing, unless it is one of those ``kept``."""
+    """Remove what killed processes left of a file that they were writing, except the paths in ``kept``."""
     with contextlib.suppress(OSError), os.scandir(target.parent) as entries:
         for entry in entries:
             found = _PARTIAL.fullmatch(entry.name)

@@ -18,7 +18,7 @@ _BY_OTHERS = stat.S_IWGRP | stat.S_IWOTH
 
 
 def own_user() -> str:
-    """What tells this user's archives from those of others in a shared folder; the same for all on Windows."""
+    """A text that distinguishes this user's archives from others' in a shared folder; the same for all on Windows."""
     return "" if sys.platform == "win32" else str(os.geteuid())
 
 
@@ -48,9 +48,9 @@ def is_own(folder: Path) -> bool:
 
 
 def exchangeable(folder: Path) -> Path | None:
-    """Where other users can exchange archives in a folder, which need not exist yet; None if they can't.
+    """The place where other users can replace archives in a folder, which need not exist yet; None if they can't.
 
-    That is the folder, or the nearest one above it, that they may write to or own.
+    That is the folder, or the nearest one above it, that they own or may write to.
     """
     there = next((each for each in (folder, *folder.parents) if each.is_dir()), folder)
     try:

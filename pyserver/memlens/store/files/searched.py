@@ -24,7 +24,7 @@ def found_in(archive: Path) -> bytes:
 
 
 def is_current(archive: Path, tools: Tools) -> bool:
-    """Return whether an archive has the names that would be found with ``tools`` now, as far as it needs any."""
+    """Return whether an archive has the names that ``tools`` would find now, as far as it needs any."""
     data = found_in(archive)
     try:
         return not data or decoded(data).is_current(tools)

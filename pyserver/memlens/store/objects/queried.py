@@ -16,13 +16,13 @@ MOST_QUERIES = 16
 
 
 class QueriedObjects:
-    """The latest ones, by the query's text. For any thread."""
+    """The latest ones, by the text of the query. For any thread."""
 
     def __init__(self) -> None:
         self._kept = ResultCache()
 
     def find(self, query: str) -> Mask | None:
-        """Which objects a query chose, one item per object; None if that isn't known."""
+        """The objects that a query chose, one item per object; None if they aren't known."""
         found: tuple[int, U8] | None = self._kept.find(query)
         if found is None:
             return None
@@ -39,7 +39,7 @@ class QueriedObjects:
 
 
 class UnaskedError(MemlensError):
-    """A question needs a query that is to be asked first."""
+    """A question needs a query that has to be run first."""
 
     def __init__(self, queried: QueriedObjects, query: str) -> None:
         super().__init__(phrase("The query of a filter hasn't been asked yet"))

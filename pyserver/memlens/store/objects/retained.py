@@ -11,7 +11,7 @@ _NO_CHILD = np.empty(0, np.uint32)
 
 
 def below_own_group(first: U32, last: U32, group: U32, groups: int) -> U8:
-    """Which nodes of the compact tree (0 or 1) are below another one of their group.
+    """A mask of the compact tree's nodes that are below another node of their group.
 
     The dominators of a node's objects are in the nodes above it. A group number of ``groups`` or more means no group.
     """

@@ -50,9 +50,9 @@ class Room:
             return np.frombuffer(mmap.mmap(file.fileno(), size), dtype)
 
     def again(self, *columns: Rows) -> None:
-        """Use the memory of whole columns, which nobody needs any more, for those that are asked for next.
+        """Use the memory of whole columns that are no longer needed for the next ones.
 
-        Memory that the system gives anew is cleared first, which takes longer than much of the work on it.
+        Memory that is new from the system is cleared first, which takes longer than much of the work on it.
         """
         # of a mapped one parts may have been let go, which only its first array can do
         self._spare += [column for column in columns if column.base is None]

@@ -16,7 +16,7 @@ from memlens.store.objects.columns import ObjectColumns
 
 
 def dominators_of(objects: ObjectColumns, numbers: npt.NDArray[np.integer]) -> I64:
-    """The immediate dominator of each of some objects; NONE where no object is. Raises :class:`InconsistentError`."""
+    """The immediate dominator of each object; NONE for objects without one. Raises :class:`InconsistentError`."""
     found: I64 = objects.dominator[numbers].astype(np.int64)
     known = found != NONE
     node = objects.items(ObjectColumns.group, numbers[known])
@@ -31,7 +31,10 @@ def dominator_of(objects: ObjectColumns, number: int) -> int:
 
 
 def dominated_by(objects: ObjectColumns, numbers: npt.NDArray[np.integer]) -> I64:
-    """What some objects immediately dominate, one after the other. Raises :class:`InconsistentError`."""
+    """The objects that some objects immediately dominate, one group after the other.
+
+    Raises :class:`InconsistentError`.
+    """
     begins = objects.dominated_start[numbers].astype(np.int64)
     counts = objects.dominated_start[numbers.astype(np.int64) + 1].astype(np.int64) - begins
     if int(counts.sum()) > len(objects.dominated):

@@ -93,7 +93,7 @@ def _info(profile: Profile, source: SourceFile, stacks: int, deep: list[FileWarn
         stacks=stacks,
         mixed_stacks=are_mixed(profile.frames.frames) if profile.is_mixed is None else profile.is_mixed,
         has_sizes=profile.sizes is not None,
-        labels=_label_names(profile),
+        labels=[profile.strings[key] for key in distinct(profile.labels["key"]).tolist()],
         bins=0 if times is None else len(times.time_us) - 1,
         end=0.0 if times is None else float(times.time_us[-1]),
         time_unit="microseconds" if times is None else times.unit,
@@ -161,7 +161,3 @@ def _by_line(profile: Profile, tree: StackTree, nodes: U32, lines: U32, count: i
         calltree.add_by(nodes, np.ascontiguousarray(values[np.newaxis]), sums)
         folder.fold(sums[0], inclusive[number], own[number])
     return inclusive, own
-
-
-def _label_names(profile: Profile) -> list[str]:
-    return [profile.strings[key] for key in distinct(profile.labels["key"]).tolist()]

@@ -115,7 +115,7 @@ class _Lists:
 
 
 def listed(rows: Iterable[FrameRow], sources: U8 | None = None) -> FrameColumns:
-    """Frames that are in no archive; ``sources`` are as in the columns, all RECORDED by default."""
+    """Frames that aren't in an archive; ``sources`` are as in the columns, all RECORDED by default."""
     known = list(rows)
     numbers: dict[str, int] = {"": 0}
     files = [numbers.setdefault(file, len(numbers)) for file, _, _, _ in known]

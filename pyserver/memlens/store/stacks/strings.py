@@ -117,7 +117,7 @@ def _distinct(numbers: Iterable[int]) -> Iterable[int]:
 class StringWriter:
     """Numbers distinct texts in the order in which they are added, and writes them.
 
-    A reader's own texts keep their numbers, and others follow.
+    A reader's own texts keep their numbers; others follow.
     """
 
     def __init__(self, own: Texts | None = None) -> None:

@@ -74,7 +74,7 @@ def connect(path: Path) -> apsw.Connection:
 def add_computed(
     database: apsw.Connection, package: Callable[..., str | None], module: Callable[..., str | None]
 ) -> None:
-    """Give a connection what computes columns of ``objects`` that would be the same texts in most rows."""
+    """Give a connection the functions that compute columns of ``objects`` whose texts would be equal in most rows."""
     for name, function in (("package_of_type", package), ("module_of_type", module)):
         database.create_scalar_function(
             name, function, 1, deterministic=True, flags=apsw.SQLITE_INNOCUOUS
@@ -219,7 +219,7 @@ class Inserts:
         self._database.close()
 
     def fill(self, name: str, batches: Iterable[Rows]) -> None:
-        """Insert rows into a table; an index already has them, and they are only counted."""
+        """Insert rows into a table; for an index, which already has them, they are only counted."""
         layout = self._layouts[name]
         counts = _Counts(layout.columns[: layout.keys])
         for rows in counts.watched(batches):

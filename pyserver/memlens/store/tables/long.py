@@ -155,7 +155,7 @@ def fill_allocations(snapshot: Snapshot, filler: Filler, report: Report) -> None
 
 
 def watched(batches: Iterable[Rows], whole: int, share: float, report: Report) -> Iterator[Rows]:
-    """The ranges of rows, whose progress is reported as a share of the work."""
+    """Yield the ranges of rows, and report their progress as a share of the work."""
     done = 0
     for rows in batches:
         yield rows

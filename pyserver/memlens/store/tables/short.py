@@ -21,7 +21,7 @@ from memlens.store.trace.device import Device
 
 
 def fill_short(snapshot: Snapshot, database: apsw.Connection) -> None:
-    """Fill them all."""
+    """Fill all short tables."""
     insert(
         database, "devices", [_device_row(snapshot.device(info.device)) for info in devices_of(snapshot.info)]
     )
@@ -82,7 +82,7 @@ def _places(snapshot: Snapshot, chosen: Column | slice) -> list[list[Any]]:
 
 
 def known_figures(info: SnapshotInfo) -> set[str]:
-    """Which figures of lines and stacks are known: all for a trace, and for a profile those that a value represents."""
+    """The known figures of lines and stacks: all for a trace; for a profile, those that a value represents."""
     match info:
         case TimelineInfo():
             return {*STACK_FIGURES, "largest_bytes_of_line"}

@@ -40,7 +40,7 @@ def longest(snapshot: Snapshot, *columns: Column, times: I64 | None = None) -> i
 
 
 def longest_of(snapshot: Snapshot, counts: I64) -> int:
-    """The same for texts of which each stands in so many rows."""
+    """The same for texts that occur in ``counts`` rows each."""
     lengths = np.diff(snapshot.strings.end, prepend=np.uint64(0)).astype(np.int64).clip(0, _MOST_CHARACTERS)
     return fitting(lengths, _most_bytes(snapshot, int(counts.sum())), counts)
 

@@ -20,7 +20,9 @@ _INFERRED = ("inferred", "inferred_module")
 
 
 def with_live(info: DeviceInfo, live: Array, count: Array, time: Array | None) -> DeviceInfo:
-    """A device's figures with those of what was live at its moments; ``time`` are those of its events, if known."""
+    """A device's figures, with those of the live memory at its moments; ``time`` are the times of its events, if
+    known.
+    """
     peak = int(np.argmax(live))
     return msgspec.structs.replace(
         info,

@@ -9,7 +9,7 @@ Module = tuple[int, str, str]
 
 
 def named(modules: list[Module], places: Iterable[list[Place]], classes: Mapping[Place, str]) -> list[Module]:
-    """The modules with the names of their classes, where ``classes`` have these at the modules' places."""
+    """The modules with the names of their classes, as far as ``classes`` has them at the modules' places."""
     found: list[Module] = []
     for (parent, old, _), known in zip(modules, places, strict=True):
         name = next((classes[place] for place in known if place in classes), old)

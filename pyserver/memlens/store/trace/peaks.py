@@ -26,7 +26,7 @@ def block_lows(column: Column, rows: int) -> Column:
 
 
 def live_columns(sizes: Column, starts: Column, ends: Column, moments: int) -> dict[str, Column]:
-    """What is live at each moment, and its companions, by the names of a device's columns.
+    """The live bytes at each moment, and their companions, by the names of a device's columns.
 
     Raises IndexError for an allocation that starts after the last moment.
     """

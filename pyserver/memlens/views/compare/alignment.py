@@ -76,7 +76,7 @@ class CurvesAnswer(Struct, frozen=True):
 
 
 class Side(Struct, frozen=True):
-    """What is needed to align a run with another: its extent, its peak, and the edges of its steps.
+    """What is needed to align a run with another: its extent, its peak, and its steps' edges.
 
     ``known`` is None if its steps weren't requested.
     """
@@ -204,7 +204,7 @@ def moments_at(snapshot: Snapshot, number: int, axis: Axis, x: F64) -> list[int]
 
 
 def live_at(snapshot: Snapshot, number: int, moments: list[int], filter_text: str = "") -> list[int]:
-    """What was live at moments of a device, in bytes; numbers beyond the trace mean its ends."""
+    """The live bytes at moments of a device; numbers beyond the trace mean its ends."""
     device = device_of(snapshot, number, filter_text)
     found: list[int] = device.live[np.clip(np.array(moments, np.int64), 0, device.info.events)].tolist()
     return found

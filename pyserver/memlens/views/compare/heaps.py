@@ -211,7 +211,7 @@ def pair_of(before: Snapshot, after: Snapshot, filter_text: str = "") -> HeapPai
 
 
 def groups_of_roots(snapshot: Snapshot) -> frozenset[str]:
-    """The types whose objects only group roots, so that they retain nearly all there is."""
+    """The types whose objects only group roots, and so retain nearly everything."""
     groups, names = np.flatnonzero(group_roots(snapshot, snapshot.types.kind)), type_names(snapshot)
     return frozenset(names[number] for number in groups.tolist())
 

@@ -62,7 +62,9 @@ def _like(wanted: ProfileValue, first: ProfileInfo, profile: ProfileInfo) -> int
             other=_name(profile),
         ),
         advice=phrase(
-            "Name a value of both: {other} has {known}.", other=_name(profile), known=_known(profile)
+            "Name a value of both: {other} has {known}.",
+            other=_name(profile),
+            known=in_a_row([f"{value.name} ({value.unit})" for value in profile.values], ", "),
         ),
     )
 
@@ -85,10 +87,6 @@ def _of_one_unit(profiles: Sequence[ProfileInfo], numbers: list[int]) -> list[in
                 advice=phrase("Name a value that both have in one unit."),
             )
     return numbers
-
-
-def _known(profile: ProfileInfo) -> Text:
-    return in_a_row([f"{value.name} ({value.unit})" for value in profile.values], ", ")
 
 
 def _kind(info: SnapshotInfo) -> tuple[str, str]:

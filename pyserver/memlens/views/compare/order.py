@@ -24,7 +24,7 @@ def recorded_us(info: SnapshotInfo) -> int | None:
 
 
 def out_of_order(*infos: SnapshotInfo) -> Text | None:
-    """Return a sentence if a snapshot was recorded after the one that it is compared with as the earlier; else None."""
+    """Return a sentence if a snapshot was recorded later than the one it is compared with as the earlier; else None."""
     for before, after in pairwise(infos):
         first, second = recorded_us(before), recorded_us(after)
         if first is not None and second is not None and first > second:

@@ -76,13 +76,13 @@ class Pair(NamedTuple):
 
 
 class Work:
-    """What may still be spent on the pairing of two runs, which may have functions and files without end."""
+    """The work that the pairing of two runs may still take; they may have any number of functions and files."""
 
     def __init__(self) -> None:
         self._left = _MOST_STEPS
 
     def affords(self, steps: int) -> bool:
-        """Whether so many steps are left, which then are spent."""
+        """Whether so many steps are left, which are then used up."""
         if steps > self._left:
             return False
         self._left -= steps

@@ -20,9 +20,9 @@ SeriesBy = Literal["line", "function", "file"]
 
 
 class SeriesPlace(Struct, frozen=True):
-    """A place as the last snapshot that has it knows it, and its figures in each snapshot.
+    """A place, named as in the last snapshot that has it, and its figures in each snapshot.
 
-    ``grows`` says that each is larger than the one before.
+    ``grows`` means that each is larger than the one before.
     """
 
     place: Frame

@@ -193,7 +193,7 @@ def inferred_mark(finding: SnapshotFinding) -> str:
 
 
 class FindingsAnswer(Struct, frozen=True):
-    """The most important first."""
+    """The findings, the most important first."""
 
     findings: list[SnapshotFinding]
 

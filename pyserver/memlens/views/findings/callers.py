@@ -83,7 +83,7 @@ def named_callers(snapshot: Snapshot, found: Callers, whole: TopGroups) -> Text:
 
 
 def callers_of(snapshot: Snapshot, found: TopGroups, attribution: Attribution, most: int) -> Callers | None:
-    """The callers of the first group, if that has more than 80% of all and its callers divide that; else None."""
+    """The callers of the first group, if that has more than 80% of all bytes and its callers divide them; else None."""
     top = found.groups[0] if found.groups else None
     if top is None or top.is_bare or top.inferred or top.amount <= WRAPPER_SHARE * found.total:
         return None

@@ -44,7 +44,7 @@ class ComparedFinding(Struct, frozen=True):
 
 
 class FindingsComparison(Struct, frozen=True):
-    """The largest difference first; of equals, the later dump's order."""
+    """The findings of both dumps, the largest difference first; of equals, in the later dump's order."""
 
     rows: list[ComparedFinding]
 
@@ -106,7 +106,7 @@ def compared(
 
 
 def lacking(comparison: FindingsComparison) -> tuple[frozenset[str], frozenset[str]]:
-    """The rules of new and of gone findings: what to look for in the earlier dump, and in the later one."""
+    """The rules of new and of gone findings: those to look for in the earlier dump, and in the later one."""
     new, gone = (
         frozenset(row.rule for row in comparison.rows if row.change == change) for change in ("new", "gone")
     )

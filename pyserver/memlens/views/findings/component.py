@@ -47,13 +47,13 @@ class ComponentAnswer(Struct, frozen=True):
 
 
 def rules_of_waste(kind: str) -> list[Callable[[GraphCase], Iterator[Ranked]]]:
-    """The rules that are asked about a component of a heap dump."""
+    """The rules that apply to a component of a heap dump."""
     of_pack = [rule.find.load() for rule in registry.rules_for(kind) if rule.of_waste]
     return [*_RULES, *cast("list[Callable[[GraphCase], Iterator[Ranked]]]", of_pack)]
 
 
 def component_findings(snapshot: Snapshot, numbers: Numbers) -> ComponentAnswer:
-    """The findings about what some objects retain, those that would free most first."""
+    """The findings about what some objects retain, those that would free the most first."""
     chosen = distinct(np.asarray(numbers, np.int64))
     has = retained_set(snapshot, chosen)
     total = int(snapshot.objects.shallow[has].sum())
@@ -66,7 +66,7 @@ def component_findings(snapshot: Snapshot, numbers: Numbers) -> ComponentAnswer:
 def filtered_findings(snapshot: Snapshot, filter_text: str) -> ComponentAnswer:
     """The findings about what the objects that match a filter retain.
 
-    Raises :class:`BadRequestError` for a wrong filter and where no object fits, and :class:`LackingError`.
+    Raises :class:`BadRequestError` for a wrong filter and if no object matches, and :class:`LackingError`.
     """
     graph_of(snapshot.info)
     check_objects_match(snapshot, filter_text)

@@ -13,9 +13,9 @@ from memlens.views.selection.texts import Pattern
 
 
 def objects_of(snapshot: Snapshot, term: Term) -> Mask:
-    """Which objects the findings are about whose title or rule fits one of the term's values.
+    """A mask of the objects in the findings whose title or rule matches one of the term's values.
 
-    Those of a finding are the ones that its figure is of. Raises :class:`BadRequestError` for a name that no rule has
+    A finding's objects are those that its figure measures. Raises :class:`BadRequestError` for a name that no rule has
     and no finding of the dump.
     """
     rules = _rules(snapshot, term)

@@ -183,7 +183,7 @@ def _without_line(row: Group) -> Text:
 
 
 def line_link(snapshot: Snapshot, place: Frame | None) -> LineLink | None:
-    """The line of a place, None for what has none."""
+    """The line of a place; None for a place without one."""
     if place is None or not place.file or not place.line:
         return None
     frames = snapshot.frames

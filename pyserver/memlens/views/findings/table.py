@@ -127,9 +127,9 @@ def names_of_rules(model: Model) -> set[str]:
 
 
 def rules_of(snapshot: Snapshot, device: int | None) -> list[Question]:
-    """The rules for a snapshot, as separate questions; a device None is the first shown.
+    """The rules for a snapshot, as separate questions; a device None is the one shown first.
 
-    Each keeps its findings. Raises :class:`BadRequestError` for a device that the snapshot hasn't.
+    Each keeps its findings. Raises :class:`BadRequestError` for a device that the snapshot lacks.
     """
     info = snapshot.info
     if info.model == "timeline" and device is None:
@@ -156,7 +156,7 @@ def _found(snapshot: Snapshot, device: int | None, rule: Rule) -> list[Ranked]:
 
 
 def about(snapshot: Snapshot, rules: Collection[str]) -> list[Ranked]:
-    """The findings of a heap dump that some rules made, by their names. Raises :class:`LackingError`."""
+    """A heap dump's findings from some rules, by their names. Raises :class:`LackingError`."""
     return [
         each
         for rule in rules_for(graph_of(snapshot.info))

@@ -253,9 +253,8 @@ _SIDES = np.dtype([("before", "<f8"), ("after", "<f8")])
 def shown_frames(
     stacks: ValuedStacks[Meaning], tree: CallTree, node: int
 ) -> tuple[npt.NDArray[np.intp], calltree.U32]:
-    """The items of the stacks in a node of the tree, and for each the node of the stacks with its frame.
-
-    0 if there is no frame (the root has none).
+    """The stack items in a node of the tree, and for each the stacks' node with its frame, 0 for none (as of the
+    root).
     """
     of, shape = tree.nodes, tree.nodes.merged.shape
     if tree.options.direction == "top_down":

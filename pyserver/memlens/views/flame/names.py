@@ -31,4 +31,4 @@ class Names(Protocol):
         """1 for the names that contain a text, ignoring case."""
 
     def ranks(self, attribution: Attribution, /) -> U8:
-        """The rank by which names are charged with stacks that contain them, the lowest first."""
+        """The rank of each name; a stack is charged to the name with the lowest."""

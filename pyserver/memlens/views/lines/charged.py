@@ -52,7 +52,7 @@ class ChargedAmount(Struct, frozen=True):
 
 
 def charged_allocations(snapshot: Snapshot, attribution: Attribution) -> tuple[list[Charged], ChargedFigures]:
-    """What all allocations of a trace are charged to, without empty kinds, and their sum."""
+    """The places to which all allocations of a trace are charged, without empty kinds, and their sum."""
     figures = np.ascontiguousarray(stack_totals(snapshot)[:, [0, 1, 2, 4]].T)
     sums = by_kind(snapshot, attribution, figures)
     early = _bare_before_recording(snapshot)
@@ -70,7 +70,7 @@ def charged_allocations(snapshot: Snapshot, attribution: Attribution) -> tuple[l
 def charged_amounts(
     snapshot: Snapshot, value: int, attribution: Attribution
 ) -> tuple[list[ChargedAmount], int]:
-    """What one value of a profile's samples is charged to, without empty kinds, and its sum."""
+    """The places to which one value of a profile's samples is charged, without empty kinds, and its sum."""
     amounts = np.zeros((1, len(snapshot.stacks.node)), np.int64)
     add_by(snapshot.samples.stack, snapshot.samples.value[value][np.newaxis], amounts)
     (sums,) = by_kind(snapshot, attribution, amounts).tolist()

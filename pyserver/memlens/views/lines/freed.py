@@ -15,7 +15,7 @@ Freed = dict[tuple[str, int], tuple[int, int, int]]
 
 @kept
 def lines_that_free(snapshot: Snapshot) -> Freed:
-    """What each line freed that the stacks of frees are charged to, on all devices; empty for other than traces."""
+    """The bytes that each line freed, by the stacks of frees, on all devices; empty for other models."""
     if not isinstance(snapshot.info, TimelineInfo):
         return {}
     sums = np.zeros((2, len(snapshot.frames)), np.int64)

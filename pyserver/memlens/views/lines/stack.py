@@ -112,7 +112,7 @@ def totals(snapshot: Snapshot, stacks: Sequence[int]) -> Totals:
 
 
 def totals_on(device: Device, stacks: Sequence[int]) -> Totals:
-    """What some stacks allocated on a device that a filter narrows; the peak is that of what matches."""
+    """The sums of some stacks' allocations on a filtered device; the peak is that of what matches."""
     chosen = np.zeros(max(stacks, default=0) + 1, bool)
     chosen[list(stacks)] = True
     rows = np.flatnonzero((device.stack < len(chosen)) & chosen[np.minimum(device.stack, len(chosen) - 1)])

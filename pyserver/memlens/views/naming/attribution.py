@@ -38,14 +38,14 @@ NOTHING: OwnFigures = (0, 0, 0)
 
 @kept
 def own_figures(snapshot: Snapshot, attribution: Attribution) -> dict[tuple[str, int], OwnFigures]:
-    """What is charged to each file and line that is charged anything."""
+    """The sums charged to each file and line that has any."""
     found = _by_line(snapshot, attribution, np.ascontiguousarray(stack_totals(snapshot)[:, :3].T))
     return {place: (total, count, at_peak) for place, (total, count, at_peak) in found.items()}
 
 
 @kept
 def own_values(snapshot: Snapshot, attribution: Attribution) -> dict[tuple[str, int], list[int]]:
-    """What is charged of each value of a profile to each file and line that is charged anything."""
+    """The sums of each of a profile's values charged to each file and line that has any."""
     profile = profile_of(snapshot.info)
     stacks = snapshot.samples.stack
     sums = np.zeros((len(profile.values), len(snapshot.stacks.node)), np.int64)

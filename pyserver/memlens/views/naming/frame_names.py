@@ -56,7 +56,7 @@ class FlameName(Struct, frozen=True):
 
     @classmethod
     def own(cls, number: int, said: Text) -> "FlameName":
-        """A name of Memlens's own for what is no frame."""
+        """One of Memlens's own names, for what isn't a frame."""
         return cls(number, said.text, "", 0, "none", "", False, said=said)
 
     @property

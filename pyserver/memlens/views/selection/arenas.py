@@ -22,7 +22,7 @@ def pool_stacks(snapshot: Snapshot) -> Mask:
 
 
 def pooled_amount(snapshot: Snapshot, of: AllocationSet) -> int:
-    """How much of a set may be in pools."""
+    """How much of a set may be in pools of Python's allocator."""
     pooled = pool_stacks(snapshot)
     if not pooled.any():
         return 0

@@ -47,7 +47,7 @@ class AllocationTerm:
     of_row: Callable[[Snapshot, Device, Term], Text | None] | None = None
 
     def hint(self, snapshot: Snapshot, device: Device, term: Term) -> Text | None:
-        """What would match instead of the term among a trace's allocations."""
+        """The values that would match a term among a trace's allocations."""
         return self.of_sample(snapshot, term) if self.of_row is None else self.of_row(snapshot, device, term)
 
 
@@ -190,7 +190,8 @@ ALLOCATIONS = (
     ),
     AllocationTerm(
         field="address", entries=(Entry("address:", "what held an address", ("address:0x7f3a20000000",)),),
-        rows=masks.address, check=_numbers, of_sample=lambda _, __: phrase("No allocation of the file held it."),
+        rows=masks.address, check=_numbers, of_sample=lambda _, __: phrase(
+            "No allocation in the file held it."),
     ),
     AllocationTerm(
         field="stack", entries=(Entry("stack:", "stacks by their numbers", ("stack:12", "stack:20-25"), "", _BOTH),),

@@ -10,7 +10,7 @@ from memlens.store.trace.device import Device
 
 
 def stacks_that_freed(snapshot: Snapshot, device: Device) -> U32:
-    """The stack that freed each of a device's rows, narrowed or not; 0 where the file has none, or nothing did."""
+    """The stack that freed each of a device's rows, narrowed or not; 0 if it is unknown or nothing did."""
     found = freed_stacks(snapshot, device)
     return found if device.rows is None else found[device.rows]
 

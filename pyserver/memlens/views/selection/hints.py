@@ -30,7 +30,7 @@ _OF_STATES = {
 
 
 def of_names(term: Term, names: Iterable[str]) -> Text | None:
-    """What would match instead of a term's value: the names nearest to it, or some of those that there are."""
+    """The values that would match: the names nearest to a term's value, or some of the existing ones."""
     # imported here, because few filters match nothing
     from difflib import get_close_matches
 
@@ -99,7 +99,7 @@ def _of_lines(snapshot: Snapshot, term: Term) -> Text | None:
 
 
 def of_sizes(sizes: I64) -> Text | None:
-    """Between which sizes a size would match."""
+    """The range of existing sizes."""
     if not len(sizes):
         return None
     return phrase(
@@ -110,7 +110,7 @@ def of_sizes(sizes: I64) -> Text | None:
 
 
 def of_lives(_snapshot: Snapshot, device: Device, term: Term) -> Text | None:
-    """How long the longest life is."""
+    """The longest lifetime."""
     ended = device.end != NEVER
     end = np.where(ended, device.end, device.info.events).astype(np.int64)
     start = device.start.astype(np.int64)
@@ -139,7 +139,7 @@ def of_places(snapshot: Snapshot, term: Term) -> Text | None:
 
 
 def of_stacks(snapshot: Snapshot, _term: Term) -> Text | None:
-    """Which numbers stacks have."""
+    """The range of stack numbers."""
     return phrase("Stacks have the numbers 0 to {last}.", last=str(len(snapshot.stacks.node) - 1))
 
 
@@ -171,7 +171,7 @@ def of_streams(snapshot: Snapshot, device: Device, term: Term) -> Text | None:
 
 
 def of_allocations(_snapshot: Snapshot, device: Device, _term: Term) -> Text | None:
-    """Which numbers the allocations of a device have."""
+    """The range of a device's allocation numbers."""
     last = device.first_allocation + device.info.allocations - 1
     return phrase(
         "Allocations have the numbers {first} to {last}.", first=str(device.first_allocation), last=str(last)

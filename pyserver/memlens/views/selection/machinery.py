@@ -14,9 +14,9 @@ from memlens.views.selection.through import stacks_through
 
 @kept
 def machinery_stacks(snapshot: Snapshot) -> dict[str, Mask]:
-    """For each kind of machinery that the snapshot has, by its name, a mask of the stacks that are of it.
+    """For each kind of machinery in the snapshot, by its name, a mask of its stacks.
 
-    A stack is of one kind at most: of those that its functions are of, the first in the table.
+    A stack belongs to one kind at most: the first in the table that one of its functions belongs to.
     """
     found: dict[str, Mask] = {}
     left = np.ones(len(snapshot.stacks.node), bool)

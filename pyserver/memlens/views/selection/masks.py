@@ -64,12 +64,12 @@ def at_place(frames: FrameColumns, value: str) -> Mask:
 
 
 def through(test: FrameTest) -> Callable[[Snapshot, Term], Mask]:
-    """Return what finds the stacks that pass through such frames."""
+    """Return a function that finds the stacks that pass through frames that pass a test."""
     return lambda snapshot, term: stacks_through(snapshot, _frames_where(snapshot, term, test))
 
 
 def charged_to(snapshot: Snapshot, term: Term) -> Mask:
-    """The stacks that are charged to such a line."""
+    """The stacks that are charged to a matching line."""
     frames = _frames_where(snapshot, term, at_place)
     return _at(frames, charged_frames(snapshot, CHARGED_AS[term.field]))
 
@@ -80,12 +80,12 @@ def only_native(snapshot: Snapshot, term: Term) -> Mask | None:
 
 
 def stacks_numbered(snapshot: Snapshot, term: Term) -> Mask:
-    """The stacks of such numbers."""
+    """The stacks with these numbers."""
     return numbered(len(snapshot.stacks.label), term)
 
 
 def by(snapshot: Snapshot, device: Device, term: Term) -> Mask:
-    """Allocations that are charged to such a line."""
+    """The allocations that are charged to a matching line."""
     frames = _frames_where(snapshot, term, at_place)
     rows = np.arange(len(device.start), dtype=np.uint32)
     labels, _ = labels_of(snapshot, device, rows, CHARGED_AS[term.field])
@@ -93,7 +93,7 @@ def by(snapshot: Snapshot, device: Device, term: Term) -> Mask:
 
 
 def freed_by(snapshot: Snapshot, device: Device, term: Term) -> Mask:
-    """Allocations that such a line freed."""
+    """The allocations that a matching line freed."""
     lines = lines_that_freed(snapshot, device)
     found = _at(_frames_where(snapshot, term, at_place), lines)
     if "none" in term.values:
@@ -123,7 +123,7 @@ def _native_stacks(snapshot: Snapshot) -> Mask:
 
 
 def module(snapshot: Snapshot, device: Device, term: Term) -> Mask:
-    """Allocations made in such a module."""
+    """The allocations in a matching module."""
     modules, names = modules_of_stacks(snapshot)
     patterns = [Pattern(value) for value in term.values]
     every = names + inferred_names(names)
@@ -135,7 +135,7 @@ def module(snapshot: Snapshot, device: Device, term: Term) -> Mask:
 
 
 def size(_snapshot: Snapshot, device: Device, term: Term) -> Mask:
-    """Allocations of such sizes."""
+    """The allocations of matching sizes."""
     return sizes_where(device.size, term)
 
 
@@ -169,7 +169,7 @@ def life(_snapshot: Snapshot, device: Device, term: Term) -> Mask:
 
 
 def category(snapshot: Snapshot, device: Device, term: Term) -> Mask:
-    """Allocations of such a category."""
+    """The allocations of a matching category."""
     patterns = [Pattern(value) for value in term.values]
     names = timeline_of(snapshot.info, "categories").categories
     fits = [number for number, name in enumerate(names) if any(pattern.matches(name) for pattern in patterns)]
@@ -179,14 +179,14 @@ def category(snapshot: Snapshot, device: Device, term: Term) -> Mask:
 
 
 def stream(snapshot: Snapshot, device: Device, term: Term) -> Mask:
-    """Allocations in such a stream."""
+    """The allocations in a matching stream."""
     wanted = {number_of(value, str(term)) for value in term.values}
     fits = [number for number, stream in enumerate(snapshot.manifest.streams) if stream in wanted]
     return np.isin(device.stream, np.asarray(fits, np.uint16))
 
 
 def pool(snapshot: Snapshot, device: Device, term: Term) -> Mask:
-    """Allocations in such a pool. Raises :class:`BadRequestError` for one that the file lacks."""
+    """The allocations in a matching pool. Raises :class:`BadRequestError` for one that the file lacks."""
     names = [pool_name(snapshot, pool) for pool in range(len(snapshot.manifest.pools))]
     for value in term.values:
         if value not in ("private", "default", "unknown") and value not in names:
@@ -207,7 +207,7 @@ def pool(snapshot: Snapshot, device: Device, term: Term) -> Mask:
 
 
 def address(_snapshot: Snapshot, device: Device, term: Term) -> Mask:
-    """Allocations that held such an address."""
+    """The allocations that held a matching address."""
     mask = np.zeros(len(device.start), bool)
     # at least a byte, so that an allocation of 0 bytes is found at its address
     sizes = np.maximum(np.maximum(device.size, device.rounded), 1).astype(np.uint64)
@@ -220,7 +220,7 @@ def address(_snapshot: Snapshot, device: Device, term: Term) -> Mask:
 
 
 def allocation(_snapshot: Snapshot, device: Device, term: Term) -> Mask:
-    """Allocations of such numbers."""
+    """The allocations with these numbers."""
     return np.isin(device.allocations(np.arange(len(device.start))), _numbers(term))
 
 
@@ -237,7 +237,7 @@ def _numbers(term: Term) -> U32:
 
 
 def state(snapshot: Snapshot, device: Device, term: Term) -> Mask:
-    """Allocations in such a state."""
+    """The allocations in a matching state."""
     never = device.end == NEVER
     states = {
         "before": (device.flags & kernel.BEFORE_TRACE) != 0,
@@ -272,12 +272,12 @@ def sizes_where(sizes: I64, term: Term) -> Mask:
 
 
 def operator(snapshot: Snapshot, device: Device, term: Term) -> Mask:
-    """Allocations whose stack has such an operator."""
+    """The allocations whose stack has a matching operator."""
     return _operators(snapshot, term)[device.stack]
 
 
 def sample_sizes(snapshot: Snapshot, term: Term) -> Mask:
-    """Samples of such sizes. Raises :class:`BadRequestError` if the profile has none."""
+    """The samples of matching sizes. Raises :class:`BadRequestError` if the profile has none."""
     if not profile_of(snapshot.info).has_sizes:
         raise BadRequestError(phrase("'{term}': the profile has no block sizes", term=str(term)))
     return sizes_where(snapshot.samples.size, term)

@@ -28,7 +28,7 @@ _NARROWED: Part[Callable[[Snapshot, AllocationSet], SampleColumns]] = Part(
 
 
 def narrowed_columns(snapshot: Snapshot, of: AllocationSet) -> SampleColumns:
-    """A set's figures of each sample, as far as its filter leaves them. Raises :class:`BadRequestError`."""
+    """A set's figures of each sample, as its filter leaves them. Raises :class:`BadRequestError`."""
     columns = columns_of(snapshot, of)
     if not of.filter:
         return columns

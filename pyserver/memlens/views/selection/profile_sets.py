@@ -182,7 +182,7 @@ def _number(info: ProfileInfo, of: AllocationSet) -> int:
 
 @kept
 def order_of_samples(snapshot: Snapshot) -> U32:
-    """When each sample was first seen: the first of its changes, else its place in the file."""
+    """When each sample was first seen: at the first of its changes, else its position in the file."""
     samples = profile_of(snapshot.info).samples
     order = np.arange(samples, dtype=np.uint32)
     if snapshot.times is not None and len(snapshot.times.changes):

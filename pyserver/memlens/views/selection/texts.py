@@ -81,7 +81,7 @@ class Pattern:
 
 
 def pattern_of(value: str) -> Pattern | Expression:
-    """What a filter's value stands for: ``/…/`` is a regular expression. Raises :class:`BadRequestError`."""
+    """Read a filter's value as a pattern: ``/…/`` is a regular expression. Raises :class:`BadRequestError`."""
     return expressions.written(value) or Pattern(value)
 
 

@@ -75,7 +75,7 @@ def unmatched(
     count: Callable[[Sequence[Term]], int],
     hint: Callable[[Term], Text | None],
 ) -> NothingMatchesError:
-    """The error for a filter that matches nothing: of the first term that matches nothing alone, what would match."""
+    """The error for a filter that matches nothing, with values that would match its first term that does not."""
     said = plain_name(text.strip())
     counts = [count([term]) for term in terms]
     for term, found in zip(terms, counts, strict=True):

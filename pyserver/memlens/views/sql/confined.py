@@ -86,7 +86,8 @@ def modules_of(connection: apsw.Connection) -> frozenset[str]:
 
 
 def is_counted_only(table: str, column: str | None, modules: frozenset[str]) -> bool:
-    """Whether a query reads no column of a table in lower case, which may be one of its own in a WITH clause.
+    """Whether a query reads no column of a table, which may be one of its own in a WITH clause; the name is in lower
+    case.
 
     SQLite passes the name from the query then.
     """
@@ -112,7 +113,7 @@ def first_statement(
 
 
 def check_text(query: str) -> None:
-    """Check what is checked before SQLite sees a query. Raises :class:`SqlError`."""
+    """Check a query before SQLite sees it. Raises :class:`SqlError`."""
     if len(query) > MOST_QUERY_CHARACTERS:
         raise SqlError(phrase("The query is longer than {most} characters", most=MOST_QUERY_CHARACTERS))
     if "\0" in query:

@@ -34,7 +34,7 @@ _JOINED = re.compile(r"\b(natural|using|indexed)\b", re.IGNORECASE)
 
 
 def is_without_contents(query: str) -> bool:
-    """Whether a query may not know contents."""
+    """Whether a query may not read contents."""
     return query.startswith(WITHOUT_CONTENTS)
 
 
@@ -49,7 +49,7 @@ def check_joins(query: str) -> None:
 
 
 def has_contents(table: str, column: str, functions: frozenset[str]) -> bool:
-    """Whether a column of a table or a table-valued function has what objects contain."""
+    """Whether a column of a table or a table-valued function has contents of objects."""
     if table in functions:
         return column not in _SAFE and not (column == "name" and table in _NAMES_OF_REFERENCES)
     return column in _OF_TABLES.get(table, ())

@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 
 
 def objects_of(snapshot: Snapshot, term: Term) -> Mask:
-    """Which objects the rows of one of a term's queries name; one item per object.
+    """A mask of the objects that the rows of one of a term's queries name.
 
-    Raises :class:`BadRequestError`, and :class:`UnaskedError` for a query that isn't asked here.
+    Raises :class:`BadRequestError`, and :class:`UnaskedError` for a query that isn't run here.
     """
     mask = np.zeros(len(snapshot.objects.type), np.bool_)
     for query in term.values:
@@ -34,7 +34,7 @@ def objects_of(snapshot: Snapshot, term: Term) -> Mask:
 
 
 def wrong_query(error: "SqlError") -> BadRequestError:
-    """What is wrong with a query, as an error of the filter that has it."""
+    """The problem with a query, as an error of the filter that contains it."""
     problem = error.message
     if error.offset is not None:
         problem = phrase("{problem} (at character {place})", problem=problem, place=error.offset + 1)

@@ -14,7 +14,7 @@ Opened = Callable[[], AbstractContextManager[Answer]]
 
 
 class TableFunction(NamedTuple):
-    """A table-valued function: its arguments, its columns, and what its rows are."""
+    """A table-valued function: its arguments, its columns, and the function that yields its rows."""
 
     arguments: tuple[str, ...]
     columns: tuple[str, ...]

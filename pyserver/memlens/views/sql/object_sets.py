@@ -59,8 +59,8 @@ class ObjectSets:
         self._bytes += kept.nbytes
         if self._bytes > MOST_BYTES:
             raise BadRequestError(
-                phrase("The sets of objects in a query take more than {most}", most=format_bytes(MOST_BYTES)),
-                advice=phrase("Make fewer of them, as one for each type instead of one for each object."),
+                phrase("The object sets in the query take more than {most}", most=format_bytes(MOST_BYTES)),
+                advice=phrase("Make fewer of them, for example one per type instead of one per object."),
             )
         text = f"set {len(self._sets) + 1:,} of {len(kept):,} objects"
         self._sets[text] = kept

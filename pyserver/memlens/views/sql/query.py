@@ -185,7 +185,7 @@ class SqlSession:
         return answer
 
     def objects(self, query: str, stop: threading.Event | None = None) -> Mask:
-        """Which objects of a heap dump a query's rows name; one item per object. Raises as :meth:`ask` does.
+        """A mask of the heap dump's objects that a query's rows name. Raises as :meth:`ask` does.
 
         They are in its column ``object``, or in its only one; rows with NULL name none.
         """
@@ -197,7 +197,7 @@ class SqlSession:
             if len(names) != 1 and names.count("object") != 1:
                 raise SqlError(
                     phrase("The query has no column named object"),
-                    advice=phrase("Name one so, as in SELECT source AS object FROM refs."),
+                    advice=phrase("Name a column object, as in SELECT source AS object FROM refs."),
                 )
             column = 0 if len(names) == 1 else names.index("object")
             chosen = np.zeros(graph_of(self._snapshot.info).objects, np.bool_)

@@ -44,7 +44,7 @@ _OF_ORDERS: dict[LineOrder, int] = {"peak": _PEAK, "end": _END, "total": _TOTAL,
 
 
 class Part(Struct, frozen=True):
-    """Which allocations or samples are asked about: what matches a filter, on one device or on all.
+    """The allocations or samples in question: those that match a filter, on one device or on all.
 
     ``at`` is "peak" (as None is, for a trace), "end", "all" or another moment as
     :func:`~memlens.views.selection.moments.moment_named` reads it; ``value`` the name of a profile's value.
@@ -165,7 +165,7 @@ def held(
     order: LineOrder = "self",
     limit: int | None = None,
 ) -> HeldOfTrace | HeldOfProfile:
-    """What the groups of a part hold, those with the most first, at most ``limit`` of them.
+    """The groups of a part that hold the most, at most ``limit`` of them.
 
     Raises :class:`BadRequestError` for what the snapshot doesn't have: a device, a moment, a value, a grouping, an
     order; and for an invalid filter.

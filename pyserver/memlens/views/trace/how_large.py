@@ -130,7 +130,10 @@ def how_large(
     small, large = sizes
     if not 0 < small < large or large < small * _LEAST_RATIO:
         raise BadRequestError(
-            phrase("Sizes must be of the smaller and the larger trace, with a tenth between them at least")
+            phrase(
+                "The first two sizes must be those of the smaller and the larger trace, at least a "
+                "tenth apart"
+            )
         )
     if any(not 0 < size <= large * _MOST_TIMES for size in others):
         raise BadRequestError(phrase("A size is at most {most} times that of the trace", most=_MOST_TIMES))
@@ -141,10 +144,11 @@ def how_large(
     if shares["otherwise"] > _MOST_UNCERTAIN:
         raise BadRequestError(
             phrase(
-                "{share} of what is allocated has no counterpart in the other trace, or grows in no known way",
+                "{share} of the allocated bytes have no counterpart in the other trace, or grow in "
+                "no known way",
                 share=f"{shares['otherwise']:.0%}",
             ),
-            advice=phrase("Record both with one program, which differs in one size alone."),
+            advice=phrase("Record both with the same program, changing only one size."),
         )
     limit = trace.limit_bytes() if capacity_bytes is None else capacity_bytes
     runs = _Runs(trace, device, growth, large)
@@ -178,8 +182,8 @@ def at_least(snapshot: Snapshot, number: int | None, size: int, capacity_bytes: 
     if lost > _CLOSE * device.info.peak_bytes:
         raise BadRequestError(
             phrase(
-                "The trace begins in the middle of a step: {size} that were there before it are freed in it, and "
-                "whether they grow isn't known",
+                "The trace begins in the middle of a step: {size} from before the trace are freed in "
+                "it, and it isn't known whether they grow",
                 size=format_bytes(lost),
             ),
             advice=phrase("Record from before the first step, or two traces of different sizes."),

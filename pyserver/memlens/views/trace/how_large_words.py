@@ -20,12 +20,12 @@ def sizes_said(found: HowLarge, small: int) -> Iterator[Text]:
     """What grows, how sure that is, and the largest size that fits."""
     shares = found.shares
     yield phrase(
-        "Of what is allocated {constant} is constant, {linear} grows in proportion to the size, {quadratic} with its "
-        "square, and of {otherwise} that isn't known.",
+        "{constant} of the allocated bytes are constant, {linear} grow in proportion to the size, "
+        "{quadratic} with its square, and for {otherwise} that isn't known.",
         **{name: f"{share:.0%}" for name, share in shares.items()},
     )
     yield phrase(
-        "Worked out from the larger trace, the smaller one has a peak of {size}; it had {recorded}.",
+        "Predicted from the larger trace, the smaller one would peak at {size}; it peaked at {recorded}.",
         size=format_bytes(found.check_bytes),
         recorded=format_bytes(found.checked_bytes),
     )

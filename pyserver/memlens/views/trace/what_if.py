@@ -54,7 +54,7 @@ class Changes(Struct, frozen=True, kw_only=True):
 
     @property
     def kinds(self) -> list[str]:
-        """What is changed of any."""
+        """The kinds of changes that have a filter."""
         return [name for name in self.__struct_fields__ if getattr(self, name)]
 
 
@@ -101,7 +101,7 @@ class Largest(Struct, frozen=True):
 
 
 class Again(Struct, frozen=True):
-    """What is computed again: so many of the allocations that were to be, in so many layers."""
+    """Recomputation: the number of recomputed allocations, of those that were asked for, and of their layers."""
 
     allocations: int
     of_allocations: int
@@ -109,7 +109,7 @@ class Again(Struct, frozen=True):
 
 
 class Run(Struct, frozen=True, kw_only=True):
-    """What a replay came to, or the trace itself."""
+    """The outcome of a replay, or the trace itself."""
 
     settings: str
     """As they were asked for; ``recorded`` for those of the trace."""
@@ -140,7 +140,7 @@ When = Literal["out of memory", "most reserved", "peak"]
 
 
 class Fragmentation(Struct, frozen=True, kw_only=True):
-    """What was reserved and in no block, when that mattered most."""
+    """Reserved memory outside of blocks, when that mattered most."""
 
     moment: int
     when: When
@@ -158,7 +158,7 @@ class Fragmentation(Struct, frozen=True, kw_only=True):
 
 
 class WhatIf(Struct, frozen=True, kw_only=True):
-    """The answer. Only the recorded row is there where the trace can't be replayed."""
+    """The answer. Only the recorded row exists if the trace can't be replayed."""
 
     device: int
     calibration: Calibration
@@ -185,7 +185,7 @@ _NOTHING = Changes()
 
 
 class Outcome(NamedTuple):
-    """What a replay came to."""
+    """The outcome of a replay."""
 
     events: int
     """How many were served."""
@@ -197,7 +197,7 @@ class Outcome(NamedTuple):
 
 
 class Requested(Protocol):
-    """What a trace's allocator was asked for, changed or not. Its events and moments may be others."""
+    """The requests to a trace's allocator, changed or not. Its events and moments may differ from the trace's."""
 
     @property
     def live(self) -> I64:
@@ -228,7 +228,7 @@ class Replayed(Protocol):
         """Replay with the recorded settings, and compare."""
 
     def limit_bytes(self) -> int | None:
-        """What could be reserved, by the first out-of-memory event; None if that isn't known."""
+        """The bytes that could be reserved, by the first out-of-memory event; None if unknown."""
 
     def failure(self) -> Failure | None:
         """The first request that failed in the trace."""
@@ -243,10 +243,10 @@ class Replayed(Protocol):
         """The trace, :class:`Requested`, with other bytes for the device's rows."""
 
     def is_laid_out_anew(self, settings: str, requested: Any) -> bool:
-        """Whether what was live before the first event is laid out otherwise."""
+        """Whether the memory from before the first event is laid out differently."""
 
     def run(self, settings: str, limit_bytes: int | None, requested: Any) -> Outcome | None:
-        """Replay; None where what was live before the first event can't be laid out."""
+        """Replay; None if the memory from before the first event can't be laid out."""
 
 
 def what_if(

@@ -22,7 +22,7 @@ _WHEN: dict[When, Text] = {
 
 
 class WhatIfAnswer(Struct, frozen=True):
-    """What replays came to, in sentences; all but ``exactness`` None where there is nothing to say."""
+    """The outcome of replays in sentences; all but ``exactness`` are None if there is nothing to say."""
 
     found: WhatIf
     exactness: Text
@@ -33,7 +33,7 @@ class WhatIfAnswer(Struct, frozen=True):
 
 
 def said(found: WhatIf) -> WhatIfAnswer:
-    """What replays came to, with its sentences."""
+    """The outcome of replays, with its sentences."""
     return WhatIfAnswer(
         found,
         exactness(found.calibration),
@@ -71,7 +71,7 @@ def exactness(found: Calibration) -> Text:
 
 
 def conclusion(found: WhatIf) -> Text | None:
-    """What would have been different; None where the trace can't be replayed."""
+    """What would have been different; None if the trace can't be replayed."""
     recorded, *tried = found.rows
     if not tried:
         return None
@@ -99,7 +99,7 @@ def conclusion(found: WhatIf) -> Text | None:
 
 
 def largest(found: WhatIf) -> Text | None:
-    """What is the largest at the peak with the changes; None without any."""
+    """The line with the most at the peak with the changes; None without any."""
     if len(found.rows) < 2 or not found.rows[1].changes.kinds or not found.rows[1].largest:
         return None
     most = found.rows[1].largest[0]
@@ -112,7 +112,7 @@ def largest(found: WhatIf) -> Text | None:
 
 
 def computed_again(found: WhatIf) -> Text | None:
-    """How much of what was to be computed again is; None where nothing was."""
+    """How much of the requested recomputation took place; None if nothing was requested."""
     again = found.again
     if again is None:
         return None
@@ -125,7 +125,7 @@ def computed_again(found: WhatIf) -> Text | None:
 
 
 def fragmentation(found: WhatIf) -> Text | None:
-    """What was reserved and in no block, where that is noticeable."""
+    """Reserved memory outside of blocks, if it is noticeable."""
     gaps = found.fragmentation
     if gaps is None or gaps.split_bytes + gaps.cached_bytes < NOTICEABLE * gaps.reserved_bytes:
         return None

@@ -16,7 +16,6 @@ _TOP = 100
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
-    """Add the command's arguments."""
     add_folder(command)
 
     add_json(command)
@@ -31,7 +30,6 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Run the command and return its exit status."""
     with reading(options.folder) as fleet:
         answer = curves(fleet, options.align, options.columns)
     if options.json:

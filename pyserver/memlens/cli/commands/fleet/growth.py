@@ -10,7 +10,6 @@ from memlens.units import counted, format_bytes
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
-    """Add the command's arguments."""
     add_folder(command)
 
     add_json(command)
@@ -22,7 +21,6 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Run the command and return its exit status."""
     kinds: dict[str | None, tuple[Kind, ...]] = {
         None: ("line", "type"),
         "lines": ("line",),

@@ -10,7 +10,6 @@ from memlens.units import format_bytes
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
-    """Add the command's arguments."""
     add_folder(command)
 
     add_json(command)
@@ -28,7 +27,6 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Run the command and return its exit status."""
     with reading(options.folder) as fleet:
         if options.line is not None:
             return _one(options, line(fleet, options.line)[: options.top])

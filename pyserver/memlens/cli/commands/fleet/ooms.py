@@ -14,7 +14,6 @@ _TOP = 50
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
-    """Add the command's arguments."""
     add_folder(command)
 
     add_json(command)
@@ -22,7 +21,6 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Run the command and return its exit status."""
     with reading(options.folder) as fleet:
         rows = ooms(fleet, options.top or (None if options.json else _TOP))
     if options.json:

@@ -14,7 +14,6 @@ _TOP = 20
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
-    """Add the command's arguments."""
     add_folder(command)
 
     add_json(command)
@@ -23,7 +22,6 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Run the command and return its exit status."""
     with reading(options.folder) as fleet:
         answer = peaks(fleet, options.sort)
     if options.json:

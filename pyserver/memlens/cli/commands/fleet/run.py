@@ -28,14 +28,13 @@ class RunInterruptedError(MemlensError):
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
-    """Add the command's arguments."""
     command.add_argument("place", metavar="PLACE", help="a folder, a glob, or a URL (s3, gs, az, ssh, file)")
     command.add_argument(
         "--out", type=Path, metavar="FOLDER", help="the folder of the summaries (default PLACE.fleet)"
     )
     command.add_argument("--scheduler", metavar="ADDRESS",
                          help="the Dask scheduler to use (default: workers are started here, one a core)")  # fmt: skip
-    command.add_argument("--workers", type=positive, metavar="N", help="how many workers are started here")
+    command.add_argument("--workers", type=positive, metavar="N", help="the number of workers to start here")
     command.add_argument("--memory-limit", type=positive, metavar="BYTES", default=0,
                          help="the memory that reading a file may use (default: the worker's own limit)")  # fmt: skip
     command.add_argument(
@@ -46,7 +45,6 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Run the command and return its exit status."""
     out = options.out or default_folder(options.place)
     # a path has one "/" where a URL has two
     if out.parts and out.parts[0].removesuffix(":") in STORES and out.parts[0].endswith(":"):

@@ -14,7 +14,6 @@ from memlens.texts import phrase
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
-    """Add the command's arguments."""
     add_folder(command)
 
     command.add_argument("query", nargs="?", help="one SELECT, or `-` to read it from stdin")
@@ -24,7 +23,6 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Run the command and return its exit status."""
     if options.schema:
         for table in (SNAPSHOTS, *TABLES):
             say(f"{table}:")

@@ -21,7 +21,6 @@ from memlens.texts import phrase
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
-    """Add the command's arguments."""
     command.add_argument("file", type=snapshot)
     command.add_argument("--progress", choices=("auto", "none"), default="none")
     command.add_argument("--memory-limit", type=_positive_or_zero, metavar="BYTES", default=0,
@@ -29,7 +28,6 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Run the command and return its exit status."""
     # nearly all objects live until the process ends, and none are in reference cycles
     gc.disable()
     limits.share_one_heap()

@@ -37,7 +37,7 @@ _IN_APP = "!"
 
 
 class Code(NamedTuple):
-    """The frames and stacks of samples, and what is to be said about them."""
+    """The frames and stacks of samples, and the warnings about them."""
 
     frames: Frames
     warnings: list[FileWarning]
@@ -92,7 +92,7 @@ def frames_of(joined: Joined, source: Source, symbols: "TraceSymbols", renames: 
 
 
 class TraceSymbols:
-    """What packets of the trace itself say of addresses, as ``traceconv symbolize`` appends them."""
+    """The symbols of addresses in packets that ``traceconv symbolize`` appends to a trace."""
 
     def __init__(self, messages: Iterator[tuple[Buffer, int, int]]) -> None:
         self._places: dict[tuple[str, str, int], list[Place]] = {}
@@ -107,7 +107,7 @@ class TraceSymbols:
                     self._add(path.decode("utf-8", "replace"), build_id.hex(), symbols)
 
     def of(self, key: FrameKey) -> list[Place]:
-        """The functions at a frame's address, the innermost first; empty where nothing is said."""
+        """The functions at a frame's address, the innermost first; empty if unknown."""
         return self._places.get((key.path, key.mapped.build_id, key.rel_pc), [])
 
     def _add(self, path: str, build_id: str, data: bytes) -> None:

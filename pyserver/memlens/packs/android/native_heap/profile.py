@@ -302,20 +302,20 @@ def _said_of(heaps: Column, heap_names: list[str]) -> Iterator[FileWarning]:
         said = phrase("Sampled: all figures are estimates.")
         if sizes:
             said = phrase(
-                "Sampled every {size} on average: all figures are estimates. An allocation that is smaller stands for "
-                "as much as that; larger ones are recorded as they are.",
+                "Sampled every {size} on average: all figures are estimates. A smaller allocation "
+                "counts as that size; larger ones are recorded exactly.",
                 size=sizes[0] if len(sizes) == 1 else phrase("{a} to {b}", a=sizes[0], b=sizes[-1]),
             )
         yield FileWarning("sampled", said)
     if not ((heaps["flags"] & (kernel.FROM_STARTUP | kernel.REJECTED)) != 0).all():
         said = phrase(
-            "What was allocated before recording began isn't known, so that less is shown than is in use. To record "
-            "from the start, name the app before it is started."
+            "Allocations from before recording began aren't known, so less is shown than is in use. "
+            "To record from the start, name the app before it is started."
         )
         yield FileWarning("before-recording", said)
     if _ART in heap_names:
         said = phrase(
-            "What became of Java's objects isn't recorded: of the heap {heap} only what was allocated is known.",
+            "Frees of Java objects aren't recorded: only the allocations in the heap {heap} are known.",
             heap=_ART,
         )
         yield FileWarning("no-frees", said)
@@ -350,7 +350,7 @@ def _falling(count: int) -> Iterator[FileWarning]:
 
 
 def lacking(joined: Joined, damaged: int, *, is_cut: bool) -> Iterator[FileWarning]:
-    """What is said of samples that the trace lacks, or that lack something."""
+    """Yield warnings about samples that the trace lacks, or that lack something."""
     if is_cut:
         said = phrase(
             "Packets with samples of native memory are missing, so figures may be too low. Record with a larger buffer."

@@ -53,12 +53,12 @@ class FrameKey(NamedTuple):
 
     @property
     def path(self) -> str:
-        """That of the binary, empty for none."""
+        """The path of its binary; empty if unknown."""
         return self.mapped.path
 
 
 class Joined(NamedTuple):
-    """Samples and what they are of."""
+    """Samples, and the tables that they refer to."""
 
     samples: Rows
     heaps: Rows
@@ -146,7 +146,7 @@ class Trace:
         self.damaged += status != kernel.OK
 
     def joined(self) -> Joined:
-        """Join them."""
+        """Return the joined tables of all messages."""
         take = self._tables.take
         heaps, samples = np.asarray(take("heaps")), np.asarray(take("samples"))
         texts = _Texts(np.asarray(take("texts")), self._buffers)

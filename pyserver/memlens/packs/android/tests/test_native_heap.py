@@ -288,7 +288,7 @@ def test_of_java_only_what_was_allocated_is_known(tmp_path: Path) -> None:
     ("more", "code", "words"),
     [
         ({"interval": 4096}, "sampled", "4 KiB on average"),
-        ({"interval": 1}, "before-recording", "isn't known"),
+        ({"interval": 1}, "before-recording", "aren't known"),
         ({"disconnected": 1, "error": 1}, "not-to-the-end", "faster than the recorder"),
         ({"overran": 1}, "not-to-the-end", "faster than the recorder"),
         ({"corrupted": 1}, "not-to-the-end", "damaged"),

@@ -75,10 +75,7 @@ def sniff(head: bytes) -> bool:
 
 
 def read(source: Source, _scratch: Path, report: Report) -> Profile:
-    """Read a recording; ``report`` gets ``("reading", fraction)``.
-
-    Raises :class:`NotASnapshotError`, :class:`DamagedSnapshotError`, or MemoryError.
-    """
+    """Read a recording: see :class:`memlens.formats.Reader`."""
     recording = _Recording(source.length)
     start = None
     for chunk in chunks(source, _EVENTS, _CONSTANTS, report):
@@ -226,18 +223,19 @@ class _Recording:
         batch, survived = self._kept.last, self._kept.survivors()
         of_profiler = batch is not None and batch.is_of_profiler
         said = phrase(
-            "Sampled: what was allocated is estimated by the virtual machine from samples, and of the objects that "
-            "are alive only some are known, at most 256 unless it was started with another old-object-queue-size."
+            "Sampled: the virtual machine estimates allocations from samples, and only some of the "
+            "live objects are known, at most 256 unless it was started with another "
+            "old-object-queue-size."
         )
         if of_profiler:
             said = phrase(
-                "Sampled by async-profiler: what was allocated is estimated from samples, and of the objects that are "
-                "alive those are known that it sampled."
+                "Sampled by async-profiler: allocations are estimated from samples, and only the "
+                "live objects that it sampled are known."
             )
         if self._native and not (batch or self._sampled or self._older):
             said = phrase(
-                "Sampled by async-profiler: figures are sums of the sampled allocations of native memory, and less "
-                "than what was allocated."
+                "Sampled by async-profiler: figures are the sums of sampled native allocations, "
+                "which is less than was allocated."
             )
         yield FileWarning("sampled", said)
         if self._unfinished:
@@ -270,14 +268,15 @@ class _Recording:
             yield FileWarning(
                 "no-stacks",
                 phrase(
-                    "Nothing says where the objects that are alive were allocated: record with settings=profile."
+                    "The recording doesn't say where live objects were allocated: record with "
+                    "settings=profile."
                 ),
             )
         elif of_profiler:
             yield FileWarning(
                 "no-chains",
                 phrase(
-                    "async-profiler doesn't say what holds the objects that are alive: a heap dump does, or a "
+                    "async-profiler doesn't say what holds live objects: a heap dump does, or a "
                     "recording by the virtual machine itself, as docs/java.md says."
                 ),
             )
@@ -285,8 +284,8 @@ class _Recording:
             yield FileWarning(
                 "no-chains",
                 phrase(
-                    "Nothing says what holds the objects that are alive: record with path-to-gc-roots=true, as "
-                    "docs/java.md says."
+                    "The recording doesn't say what holds live objects: record with "
+                    "path-to-gc-roots=true, as docs/java.md says."
                 ),
             )
 

@@ -79,7 +79,7 @@ def _check(path: str) -> None:
     """Raise DumpError for a path that commands of the virtual machine can't have."""
     if re.search(r'["\n\r]', path):
         raise DumpError(
-            phrase("A virtual machine takes no path with quotes or line breaks"),
+            phrase("A Java virtual machine accepts no path with quotes or line breaks"),
             advice=phrase("Choose another file."),
         )
 

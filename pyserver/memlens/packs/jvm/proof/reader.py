@@ -172,7 +172,7 @@ class HprofReader(Records):
                                         f"element of an {place}", where, numbers)  # fmt: skip
 
     def _is_note(self, number: int, text: bytes) -> bool:
-        """Whether a text is what a copy says of itself: by an id beyond those of objects, the mark or numbers."""
+        """Whether a text is a note in a redacted copy, with an id beyond those of objects: the mark, or numbers."""
         is_beyond = number >= (1 << 8 * self.id_bytes) - _NOTES
         return is_beyond and (text.startswith(_MARK) or _NUMBERS_NOTED.fullmatch(text) is not None)
 
@@ -274,7 +274,7 @@ class HprofReader(Records):
         return named | set(self._targets(strings, "value", named))
 
     def _targets(self, classes: set[int], field: str, among: set[int] | None) -> Iterator[int]:
-        """What a field of some classes' instances leads to, of those objects ``among`` some if these are given."""
+        """The targets of a field of some classes' instances, only those ``among`` some objects if these are given."""
         if not classes or (among is not None and not among):
             return
         places = {own: self._places(own, field) for own in classes}

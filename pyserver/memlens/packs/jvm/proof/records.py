@@ -58,7 +58,7 @@ class Static(NamedTuple):
 
 
 class Piece(NamedTuple):
-    """Records of a heap: their rows, the bytes that these are of, and where these begin in the file."""
+    """Records of a heap: their rows, their bytes, and the offset of the bytes in the file."""
 
     rows: U64
     data: bytes

@@ -34,7 +34,7 @@ class Symbols:
         return self._text(int(self._order[place]))
 
     def items(self) -> Iterator[tuple[int, bytes, int]]:
-        """The id, the text and the byte of each."""
+        """The id, the text and the offset of each."""
         for row, own in enumerate(self._ids):
             yield own, *self._text(row)
 

@@ -1,4 +1,4 @@
-"""How large something may be: figures by hand, and real traces that are foretold from two others of the program."""
+"""How large something may be: figures by hand, and real traces that are predicted from two others of the program."""
 
 import contextlib
 from collections.abc import Callable, Iterator
@@ -86,7 +86,7 @@ def test_what_has_no_pair_makes_a_range(beside: Callable[..., HowLarge]) -> None
     row = found.rows[1]
     assert (row.peak_allocated_bytes // MIB, row.most_allocated_bytes // MIB) == (234 + 8, 234 + 32)
     assert (row.peak_reserved_bytes // MIB, row.most_reserved_bytes // MIB) == (234 + 20, 234 + 32)
-    with pytest.raises(BadRequestError, match="no counterpart"):
+    with pytest.raises(BadRequestError, match="have no counterpart"):
         beside(trained(4, noise=20, more=True), trained(6, noise=20), (4, 6))
 
 
@@ -150,7 +150,7 @@ def test_what_one_trace_says_is_no_more_than_what_two_say(looked_at: Callable[[P
         ("wedson__medium_{}_inference*", 128, 256, 1024, False),
     ],
 )
-def test_a_run_that_was_held_out_is_foretold(
+def test_a_run_that_was_held_out_is_predicted(
     program: str, smaller: int, larger: int, other: int, reserved: bool, looked_at: Callable[[Path], Snapshot]
 ) -> None:
     asked, trace, held_out = (
@@ -169,10 +169,10 @@ def test_it_is_said_in_sentences(beside: Callable[..., HowLarge]) -> None:
     found = beside(trained(4), trained(6), (4, 6), capacity_bytes=180 * MIB)
     first, *others = (str(each) for each in sizes_said(found, 4))
     assert first == (
-        "Of what is allocated 31% is constant, 31% grows in proportion to the size, 38% with its square, "
-        "and of 0% that isn't known."
+        "31% of the allocated bytes are constant, 31% grow in proportion to the size, 38% with its square, "
+        "and for 0% that isn't known."
     )
     assert others == [
-        "Worked out from the larger trace, the smaller one has a peak of 66 MiB; it had 66 MiB.",
+        "Predicted from the larger trace, the smaller one would peak at 66 MiB; it peaked at 66 MiB.",
         "Sizes of up to 10 fit into 180 MiB.",
     ]

@@ -69,7 +69,7 @@ def explained(program: Text, is_alive: Callable[[], bool]) -> Iterator[None]:
         yield
     except UnreadableError as error:
         raise DumpError(
-            phrase("{program} sent something else than V8's inspector would", program=program),
+            phrase("{program} sent something that V8's inspector never sends", program=program),
             advice=phrase("Check that its port isn't another program's."),
         ) from error
     except InspectorError as error:

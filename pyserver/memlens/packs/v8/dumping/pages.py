@@ -75,12 +75,12 @@ class Page(NamedTuple):
 
     @property
     def ending(self) -> str:
-        """Of the names of its dumps."""
+        """The ending of its dumps' names."""
         return SNAPSHOT_ENDING
 
     @property
     def kind(self) -> Text:
-        """What it is."""
+        """What it is, for people."""
         return _KINDS[self.type]
 
     @property
@@ -263,7 +263,7 @@ def _path_of(target: Target) -> str:
 def _address(match: re.Match[str]) -> Address:
     host, port = match["host"].strip("[]") or "127.0.0.1", int(match["port"])
     if not 0 < port <= _MOST_PORT:
-        raise BadRequestError(phrase("{port} is no port", port=str(port)))
+        raise BadRequestError(phrase("{port} is not a port", port=str(port)))
     return host, port
 
 
@@ -279,7 +279,7 @@ def _the_one(pages: list[Page], name: str) -> Page:
             return page
         case []:
             raise DumpError(
-                phrase("No open page is {name}", name=plain(name)),
+                phrase("No open page matches {name}", name=plain(name)),
                 advice=phrase(
                     "`memlens dump` alone lists the pages of browsers that run with --remote-debugging-port; "
                     "`memlens dump HOST:PORT` those of one browser."
@@ -288,6 +288,6 @@ def _the_one(pages: list[Page], name: str) -> Page:
         case several:
             shown = ", ".join(short_targets(several)[:5])
             raise DumpError(
-                phrase("{n} pages are {name}", n=len(several), name=plain(name)),
+                phrase("{n} pages match {name}", n=len(several), name=plain(name)),
                 advice=phrase("Name one of them: {names}", names=shown),
             )

@@ -492,7 +492,7 @@ def test_lists_that_no_browser_sends(tmp_path: Path, fake: Fake, monkeypatch: py
     shown = memlens("dump", f"127.0.0.1:{fake.port}").stdout
     assert not re.search(r"[\x00-\x09\x0b-\x1f\u202e]", shown)
     assert (len(shown.splitlines()), max(map(len, shown.splitlines())) < 500) == (500, True)
-    assert "500 pages are" in refused(f"127.0.0.1:{fake.port}", tmp_path / "x")
+    assert "500 pages match" in refused(f"127.0.0.1:{fake.port}", tmp_path / "x")
     monkeypatch.setattr(inspector, "_LISTED_S", 0.5)
     with dripping() as port:
         began = time.monotonic()
@@ -537,11 +537,11 @@ def sent(*messages: Any) -> Speak:
     ("speak", "expected"),
     [
         (sent(), "did not answer within 0.5 s"),
-        (sent("no JSON"), "sent something else than V8's inspector would"),
-        (sent(b"\xff"), "sent something else"),
-        (sent("[" * 100_000), "sent something else"),
-        (sent({"method": "x", "params": {"chunk": 7}}), "sent something else"),
-        (sent('{"params": {"chunk": "\\ud800"}}'), "sent something else"),
+        (sent("no JSON"), "sent something that V8's inspector never sends"),
+        (sent(b"\xff"), "sent something that"),
+        (sent("[" * 100_000), "sent something that"),
+        (sent({"method": "x", "params": {"chunk": 7}}), "sent something that"),
+        (sent('{"params": {"chunk": "\\ud800"}}'), "sent something that"),
         (sent('{"id": NUMBER, "error": {"code": -32601}}'), "sent no heap snapshot"),
         (sent('{"id": NUMBER, "result": {}}'), "sent no heap snapshot"),
         (sent(*[{"params": {"chunk": "x" * 900}}] * 5), "sent more than 4 KiB"),
@@ -555,7 +555,7 @@ def test_answers_that_no_browser_sends(
     tmp_path: Path, fake: Fake, monkeypatch: pytest.MonkeyPatch, speak: Speak, expected: str
 ) -> None:
     monkeypatch.setattr(heap_profiler, "_MOST_SNAPSHOT_BYTES", 4 << 10)
-    if expected != "sent something else":
+    if expected != "sent something that":
         monkeypatch.setattr(inspector, "_MOST_MESSAGE_BYTES", 64 << 10)
     fake.speak = speak
     assert expected in refused(f"127.0.0.1:{fake.port}", tmp_path / "x", "--timeout", "0.5")
@@ -656,8 +656,8 @@ def test_names_of_pages(tmp_path: Path, fake: Fake) -> None:
     assert [
         programs.named(name).name for name in (at, f"{at}/AB2", f"{at}/C", f"ws://{at}/devtools/page/AB1")
     ] == ["T"] * 4
-    assert "2 pages are" in refused(f"{at}/AB", tmp_path / "x")
-    assert "No open page is" in refused(f"{at}/D", tmp_path / "x")
+    assert "2 pages match" in refused(f"{at}/AB", tmp_path / "x")
+    assert "No open page matches" in refused(f"{at}/D", tmp_path / "x")
     fake.listed = [target(id="AB1"), target(id="AB12")]
     exact = programs.named(f"{at}/AB1")
     assert isinstance(exact, pages.Page)
@@ -665,7 +665,7 @@ def test_names_of_pages(tmp_path: Path, fake: Fake) -> None:
     said = refused(at, tmp_path / "x")
     assert f"{at}/AB1, {at}/AB12" in said
     for name, expected in (
-        ("x", "neither a process id nor a page"), ("127.0.0.1:0", "no port"), ("127.0.0.1:65536", "no port"),
+        ("x", "neither a process id nor a page"), ("127.0.0.1:0", "not a port"), ("127.0.0.1:65536", "not a port"),
         ("http://localhost:1/nowhere", "No open page"), ("\x1b[31m", "neither a process"),
         ("localhost:80/../x", "neither"), ("999999999", "no process"),
     ):  # fmt: skip

@@ -394,7 +394,7 @@ def test_sizes_that_no_memory_has(tmp_path: Path) -> None:
     root = heap.node("synthetic", "")
     for _ in range(8):
         heap.edge(root, "property", "x", heap.node("object", "Huge", 9 * 10**17))
-    with pytest.raises(DamagedSnapshotError, match="add up to more than any memory"):
+    with pytest.raises(DamagedSnapshotError, match="add up to more than any machine's memory"):
         loaded(heap.data(), tmp_path)
 
 

@@ -87,7 +87,7 @@ class GraphCase:
 
     @property
     def known(self) -> Objects:
-        """What the pack of the dump's format knows of its objects."""
+        """What the pack of the dump's format declares about its objects."""
         return registry.objects_of(self.info.kind)
 
     def is_global(self, name: str) -> bool:
@@ -97,7 +97,7 @@ class GraphCase:
 
     @property
     def is_managed(self) -> bool:
-        """Whether packages tell which objects the platform keeps for itself."""
+        """Whether packages show which objects belong to the platform."""
         return self.known.platform.is_managed
 
     @property
@@ -154,7 +154,7 @@ class GraphCase:
         return found
 
     def reached(self, numbers: Numbers) -> Numbers:
-        """Those of some objects that count."""
+        """Those of some objects that are reachable and in the component."""
         found: Numbers = numbers[self.counts(numbers)]
         return found
 
@@ -165,7 +165,7 @@ class GraphCase:
         return found
 
     def retained(self, numbers: Numbers) -> int:
-        """What would be freed without some objects."""
+        """The bytes that would be freed without some objects."""
         if len(numbers) == 1:
             # the retained size of a single object is stored
             only = int(numbers[0])

@@ -78,7 +78,7 @@ def empty_collections(case: GraphCase) -> Iterator[Ranked]:
 
 
 def counted(case: GraphCase, members: Numbers) -> Text:
-    """How many objects of which types, the most frequent first: ``20,000 ArrayList, 300 HashMap``."""
+    """The number of objects of each type, the most frequent first: ``20,000 ArrayList, 300 HashMap``."""
     counts = np.bincount(case.snapshot.objects.type[members])
     order = np.argsort(-counts, kind="stable")
     named = [f"{int(counts[kind]):,} {case.type_name(kind)}" for kind in order[:3].tolist() if counts[kind]]
@@ -90,7 +90,7 @@ def counted(case: GraphCase, members: Numbers) -> Text:
 
 
 def counts(of: Numbers, chosen: Numbers, count: int) -> Numbers:
-    """How many are chosen of what each of ``count`` objects has."""
+    """How many of the items of each of ``count`` objects are chosen."""
     found: Numbers = np.bincount(of[chosen], minlength=count)
     return found
 

@@ -120,7 +120,7 @@ def parts_of(case: GraphCase, groups: list[Group], total: int) -> Text | None:
 
 
 def chain_of(case: GraphCase, first: int) -> Numbers:
-    """The objects of a chain of one type, each dominated by the one before, up to 200,000."""
+    """The objects of a chain of one type, each dominated by the one before; at most 200,000."""
     objects = case.snapshot.objects
     found, at, kind = [first], first, objects.type[first]
     while len(found) < _MOST_OF_CHAIN:
@@ -165,7 +165,7 @@ def tree_of(case: GraphCase, top: int) -> Numbers:
 
 
 def chain_groups(case: GraphCase, chain: Numbers) -> list[Group]:
-    """The nested groups that have most of a chain's or a tree's bytes."""
+    """The nested groups that have most of the bytes of a chain or a tree."""
     objects = case.snapshot.objects
     below = dominated_by(objects, chain)
     groups = by_type(case, below[objects.type[below] != objects.type[chain[0]]])[:1]

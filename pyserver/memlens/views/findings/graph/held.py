@@ -312,7 +312,7 @@ def _way(case: GraphCase, path: Path) -> tuple[ObjectRow, list[str]]:
     if steps and not any(names):
         # where references have no names, what they lead to is said up to the object itself
         said = [step.object for step in steps[:-1] if not is_internal(step.object.type)]
-        names = [f" > {_own_type(each)}" for each in said] or [""]
+        names = [f" > {short_type(_own_type_name(each))}" for each in said] or [""]
     if case.known.collections.entries is not None and case.known.collections.entries.search("".join(names)):
         # the bucket or slot of an element is irrelevant, and a key is a string's content
         names = _STEPS.findall(case.known.collections.entries.sub("[…]", "".join(names)))
@@ -361,11 +361,6 @@ def _own_line(case: GraphCase, row: ObjectRow) -> LineLink | None:
     """The definition of a path's first object in the user's own code."""
     line = case.line(row.object)
     return line if line and int(case.snapshot.frames.kind[line.frame]) == USER else None
-
-
-def _own_type(row: ObjectRow) -> str:
-    """A type without its packages and its module."""
-    return short_type(_own_type_name(row))
 
 
 def _own_type_name(row: ObjectRow) -> str:

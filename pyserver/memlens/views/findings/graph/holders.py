@@ -137,7 +137,7 @@ def _is_plain_below_global(case: GraphCase, holder: int | None, group: Group) ->
 
 
 def large_object(case: GraphCase) -> int | None:
-    """The object of the program's that retains a tenth of the reachable heap, and the least of those that do."""
+    """The program's object that retains a tenth of the reachable heap, and the least of those that do."""
     objects = case.snapshot.objects
     large = np.flatnonzero(
         (objects.retained >= max(1, int(BIG_SHARE * case.shared))) & (objects.distance != NEVER)

@@ -150,7 +150,7 @@ def _advice(
 
 
 def is_of_the_engine(case: GraphCase, holder: int, group: Group) -> bool:
-    """Whether the platform itself keeps a group: objects of its classes, and nothing of the program in them or above.
+    """Whether the platform itself keeps a group: its own objects, with nothing of the program in or above them.
 
     A program may well have many of the platform's buffers.
     """
@@ -163,7 +163,7 @@ def is_of_the_engine(case: GraphCase, holder: int, group: Group) -> bool:
 
 
 def is_held_by_the_program(case: GraphCase, holder: int) -> bool:
-    """Whether a short path to an object of the platform passes the program's functions, classes or global variables."""
+    """Whether a short path to an object of the platform passes through the program's functions, classes or globals."""
     for path in paths(case.snapshot, holder, 1, soon=True).paths:
         rows = [path.root, *(step.object for step in path.steps)]
         for row, step in zip(rows, path.steps, strict=False):
@@ -182,7 +182,7 @@ def is_held_by_the_program(case: GraphCase, holder: int) -> bool:
 
 
 def is_global(case: GraphCase, number: int) -> bool:
-    """Whether an object is a global one, which also holds what the engine and the platform have for themselves."""
+    """Whether an object is a global one, which also holds the engine's and the platform's own objects."""
     return case.is_global(type_of(case, number))
 
 

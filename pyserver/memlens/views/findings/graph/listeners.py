@@ -25,7 +25,7 @@ _LISTENERS = re.compile(r"(?i)(listener|handler|observer|subscriber|callback)s?$
 
 
 def listeners(case: GraphCase) -> Iterator[Ranked]:
-    """A field named after listeners retains 1% of the reachable heap, and 32 KiB; three of them at most."""
+    """A field named after listeners retains 1% of the reachable heap, and 32 KiB; three such fields at most."""
     yield from sorted(_of_fields(case), key=lambda each: -each.weight)[: case.most(MOST_FOUND)]
 
 
@@ -92,9 +92,9 @@ def of_listeners(
     event: Text | str = "",
     held: Text | None = None,
 ) -> Ranked:
-    """A finding about an emitter's listeners, which an array has; ``query`` is SQL for what they retain.
+    """A finding about an emitter's listeners in ``array``; ``query`` is SQL for what they retain.
 
-    ``held`` is what holds the emitter.
+    ``held`` is the emitter's holder.
     """
     total = case.retained(distinct(members))
     shown = figure(total, query)

@@ -16,7 +16,7 @@ _LEAST_SHARE = 0.5
 
 
 def outside_of_heap(case: GraphCase) -> Text | None:
-    """How much objects own, and the most frequent type of the owners; None if it is little."""
+    """The bytes that objects own outside the heap, and the owners' most frequent type; None if it is little."""
     if case.info.native_bytes < max(1, int(_LEAST_SHARE * case.whole)):
         return None
     owned = case.reached(np.flatnonzero(own_native(case.snapshot)))
@@ -40,7 +40,7 @@ def outside_of_heap(case: GraphCase) -> Text | None:
 
 
 def sampled_outside(case: GraphCase) -> Text | None:
-    """What samples of memory outside of the heap add up to, and the line that has the most; None without samples."""
+    """The sum of samples of memory outside the heap, and the line with the most; None without samples."""
     if not case.info.outside or case.info.allocations is None:
         return None
     profile = ProfileCase(case.snapshot, case.info.allocations)

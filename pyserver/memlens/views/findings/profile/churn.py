@@ -52,7 +52,9 @@ def temporary_allocations(case: ProfileCase) -> Iterator[Ranked]:
 
 def churn(case: ProfileCase) -> Iterator[Ranked]:
     """A line of the user's code itself allocates at least 16 MiB, a fifth of the run's bytes, and holds at most 2% of
-    it at the peak, or when the profile was taken.
+    that.
+
+    That is at the peak, or when the profile was taken.
     """
     total, held = case.number("bytes", "total"), case.number("bytes", "peak", "live")
     if total is None or held is None or case.total(total) <= 0 or case.info.values[held].negative:

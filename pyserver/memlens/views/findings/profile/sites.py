@@ -17,8 +17,9 @@ OVERSIZED_BYTES, OVERSIZED_SHARE, WRITTEN_SHARE = 64 << 10, 0.05, 0.25
 
 
 def one_site(case: ProfileCase) -> Iterator[Ranked]:
-    """One line has at least half of the value that the profile is shown by, of three or more lines: a note, as most
-    files have such a line, and the headline names it.
+    """One line has at least half of the profile's first value, of three or more lines.
+
+    A note, as most files have such a line, and the headline names it.
     """
     value = case.info.default_value
     if case.main.negative or case.main.total <= 0:

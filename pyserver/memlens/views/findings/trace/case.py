@@ -27,7 +27,7 @@ class TraceCase:
 
     @classmethod
     def of(cls, snapshot: Snapshot, number: int) -> "TraceCase":
-        """Raises :class:`BadRequestError` for a device that the snapshot hasn't."""
+        """Raises :class:`BadRequestError` for a device that the snapshot lacks."""
         return cls(snapshot, device_of(snapshot, number))
 
     @property
@@ -47,15 +47,15 @@ class TraceCase:
 
     @property
     def peak(self) -> AllocationSet:
-        """What was live at the peak."""
+        """The allocations live at the peak."""
         return self.at(self.info.peak_moment)
 
     def at(self, moment: int, filter_text: str = "") -> AllocationSet:
-        """What was live at a moment."""
+        """The allocations live at a moment."""
         return AllocationSet(self.number, from_moment=moment, filter=filter_text)
 
     def peak_by_line(self) -> TopGroups:
-        """What held the peak, by line."""
+        """The allocations that held the peak, by line."""
         return _by_line(self.snapshot, self.number, self.info.peak_moment)
 
     def peak_figure(self) -> Figure:
@@ -69,7 +69,7 @@ class TraceCase:
         return Figure(self.info.reserved_at_end_bytes or 0, "bytes", "reserved", query)
 
     def peak_evidence(self) -> Evidence:
-        """What was live at the peak, by line."""
+        """The allocations live at the peak, by line."""
         return Evidence("liveSet", self.peak, "line")
 
     def when(self, moment: int) -> Text:

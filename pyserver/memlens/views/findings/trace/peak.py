@@ -21,8 +21,9 @@ CATEGORY_SHARE = 0.25
 
 
 def dominant_lines(case: TraceCase) -> Iterator[Ranked]:
-    """Lines that hold at least 15% of the peak, three at most: notes, as most files have such ones, and the headline
-    names them. What has no stack has a rule of its own.
+    """Lines that hold at least 15% of the peak, three at most.
+
+    Notes, as most files have such lines, and the headline names them. What has no stack has a rule of its own.
     """
     found = known_by_line(case)
     named = [

@@ -129,7 +129,7 @@ class TypeNames(_BoxNames):
 
 
 def tree_title(form: Form) -> str:
-    """What a picture of a tree is of."""
+    """The title of a tree's picture."""
     return {
         "dominators": f"dominators by {form.by}, retained bytes",
         "paths": f"shortest paths from roots by {form.by}, bytes",
@@ -196,7 +196,7 @@ class DrawnTree(CallTree):
         return _marked(self.snapshot, self.form, text, kind)
 
     def mark(self, text: str, kind: int | None) -> Search:
-        """The same, worked out anew."""
+        """The same, computed anew."""
         snapshot, shallow = self.snapshot, self.snapshot.objects.shallow
         chosen = filters.chosen(snapshot, text)
         fitting = fitting_by_group(snapshot, text, self.form.tree)
@@ -233,7 +233,7 @@ def _marked(snapshot: Snapshot, form: Form, text: str, kind: int | None) -> Sear
 
 @kept
 def fitting_by_group(snapshot: Snapshot, filter_text: str, tree: HeapTree = "dominators") -> I64:
-    """How many objects of each node of a tree's base fit a filter. Raises :class:`BadRequestError`."""
+    """The number of objects in each node of a tree's base that match a filter. Raises :class:`BadRequestError`."""
     by_type = base_tree(snapshot, tree)
     groups = len(by_type.key)
     chosen = filters.chosen(snapshot, filter_text)
@@ -248,7 +248,7 @@ def fitting_by_group(snapshot: Snapshot, filter_text: str, tree: HeapTree = "dom
 
 @kept
 def drawn_tree(snapshot: Snapshot, form: Form = DOMINATORS) -> DrawnTree:
-    """A tree, made when it is first asked for. Raises :class:`BadRequestError` for what a dump lacks."""
+    """A tree, built on first use. Raises :class:`BadRequestError` for what a dump lacks."""
     grouped = grouped_tree(snapshot, form)
     nodes = np.arange(len(grouped.key), dtype=np.uint32)
     parents = np.array(grouped.parent, np.uint32)

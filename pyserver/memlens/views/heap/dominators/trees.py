@@ -97,7 +97,7 @@ class GroupedTree(NamedTuple):
 
 
 def number_of(form: Form, node: int) -> int:
-    """The number of the group that a node is."""
+    """The number of a node's group."""
     tree = TREES.index(form.tree) * len(GROUPINGS) + GROUPINGS.index(form.by)
     return tree * NODES_OF_A_TREE + node
 
@@ -114,7 +114,7 @@ def located(snapshot: Snapshot, group: int) -> tuple[Form, int]:
 
 
 def is_in(snapshot: Snapshot, group: int, numbers: Numbers | None = None) -> Mask:
-    """Which of some objects, or of all, are in a group. Raises :class:`BadRequestError`."""
+    """A mask of the objects, some or all, that are in a group. Raises :class:`BadRequestError`."""
     form, node = located(snapshot, group)
     tree = grouped_tree(snapshot, form)
     of_type = tree.group if numbers is None else tree.group[numbers]
@@ -265,5 +265,5 @@ class _OfTree(Protocol):
 
 
 def in_paths(asked: _OfTree) -> bool:
-    """Whether something is asked about the tree of shortest paths."""
+    """Whether a question is about the tree of shortest paths."""
     return asked.tree == "paths"

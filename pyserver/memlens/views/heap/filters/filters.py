@@ -41,13 +41,13 @@ class Chosen:
         self.objects = objects
 
     def among(self, snapshot: Snapshot, numbers: Numbers) -> Mask:
-        """Which of some objects fit."""
+        """A mask of those of some objects that match."""
         if self.objects is not None:
             return self.objects[numbers]
         return self.types[snapshot.objects.type[numbers]]
 
     def mask(self, snapshot: Snapshot) -> Mask:
-        """One item per object."""
+        """A mask of all objects that match."""
         return of_each(snapshot.objects.type, self.types) if self.objects is None else self.objects
 
 
@@ -89,7 +89,7 @@ def without_contents(text: str) -> str:
 
 
 def queries_in(text: str) -> list[str]:
-    """The queries that the terms ``query:`` of a filter have, as :func:`files_in` finds files."""
+    """The queries in the terms ``query:`` of a filter, as :func:`files_in` finds files."""
     return _values_in(text, "query")
 
 
@@ -184,7 +184,7 @@ def is_of_stacks(term: Term) -> bool:
 
 
 def allocating(snapshot: Snapshot, term: Term) -> Mask:
-    """Which stacks a term is about that :func:`is_of_stacks`."""
+    """The stacks that match a term of :func:`is_of_stacks`."""
     find = TERMS[term.field].stacks
     found = None if find is None else find(snapshot, term)
     if found is None:
@@ -193,7 +193,7 @@ def allocating(snapshot: Snapshot, term: Term) -> Mask:
 
 
 def retained_by(snapshot: Snapshot, term: Term) -> Mask:
-    """The objects that those of a term ``retained-by:`` retain, themselves included."""
+    """The objects retained by those that match the filter in a term ``retained-by:``, which are included."""
     parts = [_numbers(snapshot, chosen(snapshot, _keepers(value))) for value in term.values]
     return retained_set(snapshot, np.concatenate(parts))
 

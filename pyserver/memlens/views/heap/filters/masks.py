@@ -34,7 +34,7 @@ _SOFTLY = "softly-reachable"
 
 
 def of_each(numbers: Numbers, fits: Mask) -> Mask:
-    """A mask, one item per number in a column: whether what it names matches."""
+    """A mask, one item per number in a column: whether the number's name matches."""
     found = np.empty(len(numbers), np.bool_)
     table, marks = fits.view(np.uint8), found.view(np.uint8)
     in_halves(

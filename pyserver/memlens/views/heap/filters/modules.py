@@ -17,7 +17,7 @@ NO_MODULE, BOOT = "none", "boot"
 
 
 def of_modules(snapshot: Snapshot, term: Term) -> Mask:
-    """Which types are of the modules that a term names. Raises :class:`BadRequestError` where the dump has none."""
+    """A mask of the types in the modules that a term names. Raises :class:`BadRequestError` if the dump has none."""
     module = snapshot.types.module
     if module is None:
         raise BadRequestError(
@@ -41,7 +41,7 @@ def of_modules(snapshot: Snapshot, term: Term) -> Mask:
 
 
 def heaps(snapshot: Snapshot, term: Term) -> Mask:
-    """Which heaps a term names. Raises :class:`BadRequestError` for one that names none."""
+    """The heaps that a term names. Raises :class:`BadRequestError` for an unknown one."""
     names = snapshot.graph_names.spaces
     if not names or snapshot.objects.space is None:
         raise BadRequestError(
@@ -57,7 +57,7 @@ def heaps(snapshot: Snapshot, term: Term) -> Mask:
 
 
 def in_heap(snapshot: Snapshot, term: Term) -> Mask:
-    """Which objects are in the heaps that a term names."""
+    """A mask of the objects in the heaps that a term names."""
     fits, space = heaps(snapshot, term), snapshot.objects.space
     found: Mask = np.zeros(len(snapshot.objects.type), np.bool_) if space is None else fits[space]
     return found

@@ -23,7 +23,7 @@ from memlens.views.selection.filters import stacks_where
 from memlens.views.selection.language import EXCLUDES, Entry
 from memlens.views.selection.terms import Term
 
-NO_TEXT = phrase("No name or text of the file has that in it.")
+NO_TEXT = phrase("No name or text in the file contains it.")
 _FILTERS = "memlens.views.heap.filters.filters"
 
 Finds = Callable[[Snapshot, Term], Mask]
@@ -213,7 +213,7 @@ OBJECTS = (
             Entry("id:", "its id or address in the file", ("id:5143",), "0x7f3a20000000 and @5143 alone mean the same"),
         ),
         objects=masks.with_id, check=lambda _, term: masks.numbers_in(term),
-        hint=lambda _, __: phrase("No object of the file has it."),
+        hint=lambda _, __: phrase("No object in the file has it."),
     ),
     ObjectTerm(
         field="is",

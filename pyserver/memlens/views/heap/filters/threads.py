@@ -13,7 +13,7 @@ from memlens.views.selection.texts import Pattern
 
 @kept
 def threads_named(snapshot: Snapshot, values: tuple[str, ...]) -> Mask:
-    """Which threads have a name that fits one of a term's values."""
+    """The threads whose names match one of a term's values."""
     patterns = [Pattern(value) for value in values]
     texts = snapshot.strings.texts(table(snapshot).name)
     return np.array([any(each.matches(text) for each in patterns) for text in texts], bool)
@@ -21,7 +21,7 @@ def threads_named(snapshot: Snapshot, values: tuple[str, ...]) -> Mask:
 
 @kept
 def frames_named(snapshot: Snapshot, values: tuple[str, ...]) -> Mask:
-    """Which frames of all threads' stacks are of a function that fits one of a term's values."""
+    """A mask of the frames of all threads whose functions match one of a term's values."""
     patterns = [Pattern(value) for value in values]
     fits = snapshot.frames.in_function(lambda text: any(each.matches(text) for each in patterns))
     frames = table(snapshot).frames
@@ -31,7 +31,7 @@ def frames_named(snapshot: Snapshot, values: tuple[str, ...]) -> Mask:
 
 
 def on_stacks(snapshot: Snapshot, term: Term) -> Mask:
-    """The objects that variables of threads of a name refer to, and these threads' own; or those of a function."""
+    """The objects that variables of the named threads or functions refer to, and the threads' own objects."""
     known = table(snapshot)
     found = np.zeros(len(snapshot.objects.type), np.bool_)
     rows = known.variables

@@ -18,7 +18,7 @@ _CHANNELS = {
 
 
 def rgba(pixels: U8, layout: str) -> U8:
-    """Pixels of a layout as red, green, blue and alpha, which the other three aren't multiplied by."""
+    """Pixels of a layout as red, green, blue and alpha, not premultiplied."""
     height, width, _ = pixels.shape
     made = np.zeros((height, width, 4), np.uint8)
     if layout == "rgb_565":

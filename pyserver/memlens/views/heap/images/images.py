@@ -64,13 +64,13 @@ class Groups(Struct, frozen=True):
 
 
 def image_row(snapshot: Snapshot, number: int) -> ImageRow | None:
-    """What an object is as an image, None if it is none."""
+    """An object as an image; None if it isn't one."""
     row = row_of(snapshot, number)
     return None if row is None else as_row(row)
 
 
 def row_of(snapshot: Snapshot, number: int) -> Any:
-    """An object's row of IMAGE_DTYPE, None if it is no image."""
+    """An object's row of IMAGE_DTYPE; None if it isn't an image."""
     images = snapshot.objects.images
     at = int(first_at_least(images["object"], np.array([number]))[0])
     return images[at] if at < len(images) and int(images["object"][at]) == number else None

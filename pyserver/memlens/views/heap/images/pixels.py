@@ -126,7 +126,7 @@ def _image_row(snapshot: Snapshot, number: int) -> Any:
     check_object(snapshot, number)
     row = row_of(snapshot, number)
     if row is None:
-        raise BadRequestError(phrase("Object {number} is no image", number=number))
+        raise BadRequestError(phrase("Object {number} is not an image", number=number))
     return row
 
 

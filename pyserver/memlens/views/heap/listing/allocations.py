@@ -28,13 +28,13 @@ def narrowed(snapshot: Snapshot, of: AllocationSet) -> SampleColumns:
         return columns._replace(present=columns.present & _of_stacks(snapshot, terms))
     if snapshot.objects.stack is None:
         raise BadRequestError(
-            phrase("'{term}': of memory outside of the heap only the stack is known", term=str(about)),
+            phrase("'{term}': only the stack of memory outside the heap is known", term=str(about)),
             advice=phrase("Use allocated-by: and stack:."),
         )
     value = value_of(snapshot, of)
     if value.name not in _OF_OBJECTS:
         raise BadRequestError(
-            phrase("'{term}': of what is gone only the stack is known", term=str(about)),
+            phrase("'{term}': only the stack of objects that are gone is known", term=str(about)),
             advice=phrase("Use allocated-by: and stack:, or show what is live."),
         )
     amounts, counts = _sums(snapshot, of.filter)
@@ -48,7 +48,7 @@ def samples_that_fit(snapshot: Snapshot, text: str) -> Mask:
     for term in terms:
         if not is_of_stacks(term):
             raise BadRequestError(
-                phrase("'{term}' is about objects, and stacks are what is filtered", term=str(term)),
+                phrase("'{term}' filters objects, but this filters stacks", term=str(term)),
                 advice=phrase("Use allocated-by: and stack:."),
             )
     return _of_stacks(snapshot, terms)

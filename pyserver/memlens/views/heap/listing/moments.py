@@ -46,7 +46,7 @@ class _Bins(NamedTuple):
 
 
 def moments(snapshot: Snapshot, filter_text: str) -> MomentsAnswer:
-    """When the live objects were allocated. Raises :class:`BadRequestError` for a dump that doesn't say so."""
+    """The times when the live objects were allocated. Raises :class:`BadRequestError` for a dump that lacks them."""
     if not len(snapshot.objects.moments):
         raise BadRequestError(phrase("The heap dump doesn't say when its objects were allocated"))
     bins, whole = _bins(snapshot), _all_sums(snapshot)

@@ -109,7 +109,7 @@ def describe(snapshot: Snapshot, number: int, limit: int = 100, form: Form = DOM
 def references(
     snapshot: Snapshot, number: int, offset: int = 0, limit: int = 100
 ) -> tuple[list[ReferenceRow], int]:
-    """What an object refers to, in the file's order, and how many references there are."""
+    """A page of an object's references, in the file's order, and their number."""
     rows, stored = page(offset, limit), snapshot.references
     check_object(snapshot, number)
     own = references_of(snapshot, number)
@@ -120,7 +120,7 @@ def references(
 def referrers(
     snapshot: Snapshot, number: int, offset: int = 0, limit: int = 100
 ) -> tuple[list[ReferenceRow], int]:
-    """The references to an object, by their sources, and how many there are."""
+    """A page of the references to an object, by their sources, and their number."""
     rows, stored = page(offset, limit), snapshot.references
     check_object(snapshot, number)
     every = stored.items(ReferenceColumns.referrer, referrers_of(snapshot, number))
@@ -140,10 +140,10 @@ def referrers(
 def contents(
     snapshot: Snapshot, number: int, offset: int = 0, limit: int = 100
 ) -> tuple[list[ReferenceRow], int]:
-    """What a collection contains, and how much that is; nothing for another object.
+    """A page of a collection's contents, and their number; nothing for another object.
 
-    Elements have their index as a name, entries of maps their key, and their value as the object. Nulls are counted but
-    not listed. For an entry without a value, the object is its key.
+    Elements have their index as a name; entries of maps have their key as a name, and their value as the object. Nulls
+    are counted but not listed. For an entry without a value, the object is its key.
     """
     page(offset, limit)
     found = some_contents(snapshot, check_object(snapshot, number), offset, limit)
@@ -166,7 +166,10 @@ def contents(
 def dominated(
     snapshot: Snapshot, number: int | None, offset: int = 0, limit: int = 100
 ) -> tuple[list[ObjectRow], int]:
-    """What an object immediately dominates, the largest first, and how many; None asks for what no object dominates."""
+    """A page of the objects that one immediately dominates, the largest first, and their number.
+
+    None asks for those that no object dominates.
+    """
     rows, objects = page(offset, limit), snapshot.objects
     holder = len(objects.type) if number is None else check_object(snapshot, number)
     first, last = map(int, objects.items(ObjectColumns.dominated_start, slice(holder, holder + 2)))

@@ -47,7 +47,7 @@ class HeapOverviewAnswer(Struct, frozen=True):
 
 @kept
 def overview(snapshot: Snapshot) -> HeapOverviewAnswer:
-    """The overview, made once. Raises :class:`LackingError` for another model."""
+    """The overview, computed once. Raises :class:`LackingError` for another model."""
     made = _overview(snapshot)
     # the last one is done first
     snapshot.background += reversed(_preparations(snapshot))
@@ -55,7 +55,7 @@ def overview(snapshot: Snapshot) -> HeapOverviewAnswer:
 
 
 def spaces(snapshot: Snapshot) -> list[ShareRow]:
-    """What each heap or generation comes to, the largest first; empty where the file has none."""
+    """The sums of each heap or generation, the largest first; empty if the file has none."""
     objects, names = snapshot.objects, snapshot.graph_names.spaces
     if objects.space is None:
         return []

@@ -109,7 +109,7 @@ class VariablesAnswer(Struct, frozen=True):
 
 
 def threads(snapshot: Snapshot, filter_text: str = "", offset: int = 0, limit: int = 100) -> ThreadsAnswer:
-    """The threads; with a filter those that hold objects which fit it. Raises :class:`BadRequestError`."""
+    """The threads; with a filter, those that hold objects that match it. Raises :class:`BadRequestError`."""
     rows = page(offset, limit)
     ranked = _ranked(snapshot, filter_text)
     return ThreadsAnswer([thread_row(snapshot, thread) for thread in ranked[rows]], offset, len(ranked))
@@ -205,7 +205,7 @@ def failed_in(snapshot: Snapshot, thread: int) -> int | None:
 
 
 def check_thread(snapshot: Snapshot, thread: int) -> int:
-    """The number of a thread. Raises :class:`BadRequestError` where there is none of that number."""
+    """The number of a thread. Raises :class:`BadRequestError` if there is no such thread."""
     if not 0 <= thread < len(table(snapshot).object):
         raise BadRequestError(phrase("The heap dump has no thread number {thread}", thread=thread))
     return thread
@@ -214,7 +214,7 @@ def check_thread(snapshot: Snapshot, thread: int) -> int:
 def stack(
     snapshot: Snapshot, thread: int, filter_text: str = "", offset: int = 0, limit: int = 100
 ) -> ThreadStackAnswer:
-    """What a thread has; with a filter the parts that hold objects which fit it. Raises :class:`BadRequestError`."""
+    """The parts of a thread; with a filter, those that hold objects that match it. Raises :class:`BadRequestError`."""
     rows = page(offset, limit)
     held = held_by(snapshot, check_thread(snapshot, thread), filter_text)
     frames = table(snapshot).frames_of(thread)
@@ -251,7 +251,7 @@ def variables(
     offset: int = 0,
     limit: int = 100,
 ) -> VariablesAnswer:
-    """The variables of a part of what a thread has. Raises :class:`BadRequestError`."""
+    """The variables of a part of a thread. Raises :class:`BadRequestError`."""
     shown = page(offset, limit)
     held = _of_part(held_by(snapshot, check_thread(snapshot, thread), filter_text), part, depth)
     if part == "object":
@@ -319,7 +319,7 @@ def _fitting(snapshot: Snapshot, terms: Sequence[Term], rows: Numbers) -> Mask:
 
 
 def fitting_frames(snapshot: Snapshot, filter_text: str) -> Mask:
-    """Which frames of all threads fit a filter that is about threads and functions alone, whatever they hold."""
+    """A mask of all threads' frames that match a filter about threads and functions alone, whatever they hold."""
     known = table(snapshot)
     thread_of = np.repeat(np.arange(len(known.object)), np.diff(known.frame_start))
     fits = np.ones(len(known.frames), np.bool_)

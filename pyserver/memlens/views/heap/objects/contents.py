@@ -42,30 +42,30 @@ class Collections(NamedTuple):
 
 
 def known_contents(snapshot: Snapshot) -> Contents | None:
-    """What knows the contents of a dump's objects; None for formats whose packs know none."""
+    """The module that knows the contents of a dump's objects; None if its pack has none."""
     part = registry.objects_of(snapshot.info.kind).contents
     return None if part is None else part.load()
 
 
 def contents_of(snapshot: Snapshot, number: int) -> Iterator[Content] | None:
-    """What a collection contains, None for another object."""
+    """A collection's contents; None for another object."""
     known = known_contents(snapshot)
     return None if known is None else known.contents_of(snapshot, number)
 
 
 def count_of(snapshot: Snapshot, number: int) -> int:
-    """How many elements or entries a collection has: what it says of itself, else counted; 0 for another object."""
+    """A collection's size as it says itself, else counted; 0 for another object."""
     known = known_contents(snapshot)
     return 0 if known is None else known.count_of(snapshot, number)
 
 
 def some_contents(snapshot: Snapshot, number: int, offset: int, limit: int) -> list[Content]:
-    """A page of what a collection contains; nothing for another object."""
+    """A page of a collection's contents; nothing for another object."""
     return list(islice(contents_of(snapshot, number) or iter(()), offset, offset + limit))
 
 
 def words_of(snapshot: Snapshot, number: int) -> str:
-    """The value of an object in words, "" where it isn't of a class whose values are known."""
+    """The value of an object in words; "" for classes whose values aren't known."""
     known = known_contents(snapshot)
     return "" if known is None else known.words_of(snapshot, number)
 
@@ -87,5 +87,5 @@ def whole_contents(snapshot: Snapshot, number: int) -> bytes:
     """
     known = known_contents(snapshot)
     if known is None:
-        raise BadRequestError(phrase("The object is no array of numbers with elements, and no string"))
+        raise BadRequestError(phrase("The object is neither a string nor an array of numbers with elements"))
     return known.whole_contents(snapshot, number)

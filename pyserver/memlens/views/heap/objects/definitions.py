@@ -25,7 +25,7 @@ def places_of(snapshot: Snapshot, frames: Iterable[int]) -> dict[int, Definition
 
 @kept
 def places_of_types(snapshot: Snapshot) -> dict[int, Definition]:
-    """Where types are defined, as far as they have any: :func:`frames_of_types` in words."""
+    """The places where types are defined, as far as they have any: :func:`frames_of_types` in words."""
     known = frames_of_types(snapshot)
     places = places_of(snapshot, known.values())
     return {kind: places[frame] for kind, frame in known.items() if frame in places}

@@ -73,14 +73,14 @@ class FieldReader:
                 yield self._type_names[known]
 
     def static(self, name: str, field: str) -> int | None:
-        """What a static field of a class refers to."""
+        """The object that a static field of a class refers to."""
         for number, kind in self._type_of_class.items():
             if self._type_names[kind] == name:
                 return self.references(number).get(field)
         return None
 
     def references(self, number: int, *, weak: bool = True) -> dict[str, int]:
-        """What an object's fields refer to; of two fields of a name that of the class further above.
+        """The objects that an object's fields refer to; of two fields with one name, the higher class's.
 
         An engine's own reference of a property's name is called ``map (internal)``.
         """
@@ -98,12 +98,12 @@ class FieldReader:
         }
 
     def keys(self, number: int) -> frozenset[str]:
-        """Those names of an object's references that are keys, which the program's data gave."""
+        """The names of an object's references that are keys, given by the program's data."""
         stored, rows = self._snapshot.references, self._rows(number)
         return frozenset(map(self.name, stored.name[rows][self._keys[stored.kind[rows]]].tolist()))
 
     def reference(self, number: int, name: str) -> int | None:
-        """What a field refers to; ``map (internal)`` is the engine's own reference of that name."""
+        """The object that a field refers to; ``map (internal)`` is the engine's own reference of that name."""
         known = self.references(number)
         plain, kind = named_kind(name)
         if name in known or kind is None:
@@ -172,7 +172,7 @@ def number_array(snapshot: Snapshot, number: int) -> Numbers | None:
 
 
 def slots_of(snapshot: Snapshot, arrays: Numbers) -> Numbers:
-    """How many elements arrays of references have, those that are null included.
+    """The number of elements of arrays of references, including nulls.
 
     In dumps without values that is inferred from their sizes, and may be one too many.
     """

@@ -51,9 +51,9 @@ def known_hierarchy(snapshot: Snapshot) -> Hierarchy:
 
 
 def extending(snapshot: Snapshot, patterns: Sequence[Pattern | Expression]) -> Mask:
-    """Which types are of a class whose name fits a pattern, or of one that extends such a class.
+    """A mask of the types whose class, or one that it extends, has a name that matches a pattern.
 
-    Raises :class:`BadRequestError` where the dump doesn't say what classes extend.
+    Raises :class:`BadRequestError` if the dump doesn't say which classes extend which.
     """
     known, own = known_hierarchy(snapshot), snapshot.types.object
     full, plain = class_names(snapshot), class_names(snapshot, with_modules=False)
@@ -78,7 +78,9 @@ def below_class(snapshot: Snapshot, name: str) -> list[tuple[int, str, int]]:
 
 
 def extended(snapshot: Snapshot, number: int) -> list[ClassRow]:
-    """What a class extends, or an object's class, the nearest first, at most 100; empty where that isn't known."""
+    """The superclasses of a class, or of an object's class, the nearest first, at most 100; empty if they aren't
+    known.
+    """
     known = hierarchy_of(snapshot)
     if number in known:
         return _above(snapshot, known, number)
@@ -86,7 +88,7 @@ def extended(snapshot: Snapshot, number: int) -> list[ClassRow]:
 
 
 def extended_by_type(snapshot: Snapshot, kind: int) -> list[ClassRow]:
-    """What the class of a type extends, likewise."""
+    """The superclasses of a type's class, likewise."""
     own = snapshot.types.object
     number = NONE if own is None else int(own[kind])
     return [] if number == NONE else _above(snapshot, hierarchy_of(snapshot), number)

@@ -15,12 +15,12 @@ Numbers = npt.NDArray[Any]
 
 
 def has_native(snapshot: Snapshot) -> bool:
-    """Whether the dump says of any object that it owns such memory."""
+    """Whether the dump says that any object owns such memory."""
     return len(snapshot.objects.owned) > 0
 
 
 def native_bytes(snapshot: Snapshot, chosen: Numbers) -> tuple[Numbers, Numbers]:
-    """What each of some objects owns, and what it retains."""
+    """The memory that each of some objects owns, and that it retains."""
     owned = snapshot.objects.owned
     own, retained = np.zeros(len(chosen), np.uint64), np.zeros(len(chosen), np.uint64)
     if len(owned):
@@ -32,7 +32,7 @@ def native_bytes(snapshot: Snapshot, chosen: Numbers) -> tuple[Numbers, Numbers]
 
 @kept
 def own_native(snapshot: Snapshot) -> U64:
-    """What each object owns, for kernels that add it up; empty where the dump doesn't know of any."""
+    """The memory that each object owns, for kernels that add it up; empty if the dump knows of none."""
     if not has_native(snapshot):
         return np.empty(0, np.uint64)
     # what is 0 takes no memory until it is written to
@@ -42,15 +42,15 @@ def own_native(snapshot: Snapshot) -> U64:
 
 
 def native_or_none(snapshot: Snapshot, amount: int) -> int | None:
-    """An amount for an answer: None where the dump doesn't know of any such memory."""
+    """An amount for an answer: None if the dump knows of no such memory."""
     return amount if has_native(snapshot) else None
 
 
 @kept
 def native_of_nodes(snapshot: Snapshot) -> tuple[Numbers, Numbers]:
-    """What the objects of each node of the compact tree own, and what they retain.
+    """The memory that the objects of each node of the compact tree own, and that they retain.
 
-    None of a node's objects dominates another one of it.
+    No object of a node dominates another one of it.
     """
     owned, count = snapshot.objects.owned, len(snapshot.compact.type)
     own, retained = np.zeros(count, np.uint64), np.zeros(count, np.uint64)

@@ -22,7 +22,7 @@ WITHOUT_CONTENTS = "/* without contents */ "
 def plain_term(term: Term) -> Term:
     """A term that matches no contents; the term itself if it never does.
 
-    Raises :class:`BadRequestError` for one that is about nothing else.
+    Raises :class:`BadRequestError` for a term about contents alone.
     """
     match term.field:
         case "string":

@@ -28,7 +28,7 @@ SHARED, OF_NONE = "shared", "none"
 
 
 class RealmRow(Struct, frozen=True):
-    """What belongs to a realm, to several or to none."""
+    """The objects of a realm, of several, or of none."""
 
     object: int | None
     """The object that is the realm; None for what is shared or of none."""
@@ -42,7 +42,7 @@ class RealmRow(Struct, frozen=True):
 
 
 class Owners(NamedTuple):
-    """The realms of a dump, and which each object belongs to."""
+    """The realms of a dump, and the realm of each object."""
 
     realms: list[int]
     """The objects that are realms."""
@@ -51,13 +51,13 @@ class Owners(NamedTuple):
 
 
 def has_realms(snapshot: Snapshot) -> bool:
-    """Whether a dump has several realms, so that something may belong to one or another."""
+    """Whether a dump has several realms, among which objects are divided."""
     return len(_realms(snapshot)) > 1
 
 
 @kept
 def owners(snapshot: Snapshot) -> Owners:
-    """Which realm each object belongs to. Raises :class:`CancelledError`."""
+    """The realm of each object. Raises :class:`CancelledError`."""
     known, found = _of_pack(snapshot), _realms(snapshot)
     if known is None:
         return Owners([], np.full(len(snapshot.objects.type), NONE, np.uint32))
@@ -88,7 +88,8 @@ def in_realm(snapshot: Snapshot, term: Term) -> Mask:
     if not has_realms(snapshot):
         raise BadRequestError(
             phrase(
-                "'{term}': the heap dump has no realms to tell apart, as the frames of a page", term=str(term)
+                "'{term}': the heap dump has no realms to distinguish, such as the frames of a page",
+                term=str(term),
             )
         )
     found, rows = owners(snapshot), {row.object: row for row in realms(snapshot)}

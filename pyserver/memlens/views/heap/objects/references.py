@@ -27,7 +27,7 @@ def references_of_all(snapshot: Snapshot, numbers: Numbers) -> tuple[Numbers, Nu
 
 
 def referrers_of(snapshot: Snapshot, number: int) -> slice:
-    """Where the columns of referrers have those of an object."""
+    """The range of an object's referrers in the columns of referrers."""
     return slice(
         *map(int, snapshot.references.items(ReferenceColumns.referrer_start, slice(number, number + 2)))
     )

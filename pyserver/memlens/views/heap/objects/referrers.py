@@ -32,7 +32,7 @@ class Referring(NamedTuple):
 
 
 def referring_to_types(snapshot: Snapshot, kinds: Sequence[int]) -> Iterator[Referring]:
-    """What refers to the objects of some types, what refers to most of them first.
+    """The references to the objects of some types, those to most of them first.
 
     Raises :class:`CancelledError` when the snapshot's work is stopped.
     """

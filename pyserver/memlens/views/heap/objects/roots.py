@@ -13,7 +13,7 @@ MOST_LISTED = 1_000
 
 
 class RootRow(Struct, frozen=True):
-    """What makes an object a root."""
+    """A reason why an object is a root."""
 
     kind: str
     detail: str
@@ -22,7 +22,7 @@ class RootRow(Struct, frozen=True):
 
 
 def roots_of(snapshot: Snapshot, number: int) -> tuple[list[RootRow], int]:
-    """What makes an object a root, each once and threads first, and how many there are.
+    """The reasons why an object is a root, each once and threads first, and their number.
 
     Beyond ``MOST_LISTED`` the rest is only counted, and may contain duplicates.
     """

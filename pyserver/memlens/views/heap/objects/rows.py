@@ -86,7 +86,7 @@ def page(offset: int, limit: int) -> slice:
 
 
 def check_object(snapshot: Snapshot, number: int) -> int:
-    """The number of an object. Raises :class:`BadRequestError` where there is none of that number."""
+    """The number of an object. Raises :class:`BadRequestError` if there is no such object."""
     if not 0 <= number < graph_of(snapshot.info).objects:
         raise BadRequestError(phrase("The heap dump has no object number {number}", number=number))
     return number

@@ -26,7 +26,7 @@ SAME_SHARE = 0.9
 
 
 def same_objects(one: Snapshot, other: Snapshot) -> tuple[Numbers, Numbers] | None:
-    """The objects that both dumps have, by their numbers in each; None if ids don't identify objects."""
+    """The objects in both dumps, by their numbers in each; None if ids don't identify objects."""
     if one.info.kind != other.info.kind or registry.objects_of(one.info.kind).lasting_ids is None:
         return None
     common, at_one, at_other = np.intersect1d(one.objects.id, other.objects.id, return_indices=True)
@@ -68,7 +68,7 @@ def check_files(snapshot: Snapshot, term: Term) -> None:
     if registry.objects_of(snapshot.info.kind).lasting_ids is None:
         raise BadRequestError(
             phrase(
-                "'{term}': only in heap dumps of {worlds} an object can be found again in another",
+                "'{term}': only heap dumps of {worlds} let an object be found again in another dump",
                 term=str(term),
                 worlds=", ".join(registry.heap_worlds(lasting_ids=True)),
             ),

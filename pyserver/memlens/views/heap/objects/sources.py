@@ -21,9 +21,10 @@ type is known, which files here can be searched for."""
 
 
 class DumpSource(Struct, frozen=True):
-    """What a dump says of the source of an object or a type. ``file`` is empty and ``line`` 0 if it says no line.
+    """What a dump says about the source of an object or a type.
 
-    With the relation "type" file and line are inferred from the name; a search for the name is better.
+    ``file`` is empty and ``line`` 0 if it gives no line. With the relation "type" file and line are inferred from the
+    name; a search for the name is better.
     """
 
     relation: Relation

@@ -117,7 +117,7 @@ def group_roots(snapshot: Snapshot, kinds: Numbers) -> Numbers:
 
 
 def figures_of(snapshot: Snapshot) -> dict[str, Numbers]:
-    """What the types come to, by type."""
+    """The sums of each type."""
     stored = snapshot.types
     figures: dict[str, Numbers] = {
         "count": np.diff(stored.instance_start.astype(np.int64)),
@@ -136,7 +136,7 @@ def by_figure(figures: dict[str, Numbers], order: str, numbers: Numbers) -> Numb
 
 
 def unreachable_by_type(snapshot: Snapshot, among: Mask | None = None) -> tuple[Numbers, Numbers]:
-    """How many objects of each type no root reaches, and their bytes; of all objects, or ``among`` some."""
+    """The number and the bytes of unreachable objects by type; of all objects, or ``among`` some."""
     objects, info, types = snapshot.objects, graph_of(snapshot.info), len(snapshot.types.name)
     if info.reachable_objects == info.objects:
         return np.zeros(types, np.int64), np.zeros(types, np.int64)
@@ -192,7 +192,7 @@ def type_rows(
 def instances(
     snapshot: Snapshot, number: int, order: InstanceOrder = "retained", offset: int = 0, limit: int = 100
 ) -> InstancesAnswer:
-    """A type's instances. Raises :class:`BadRequestError` for a number that names no type."""
+    """A type's instances. Raises :class:`BadRequestError` for an unknown type."""
     rows = page(offset, limit)
     members = instances_of(snapshot, number)
     match order:

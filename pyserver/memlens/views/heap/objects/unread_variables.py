@@ -28,7 +28,7 @@ class Unread(NamedTuple):
 
 @kept
 def unread(snapshot: Snapshot) -> Unread:
-    """The dump's unread variables, worked out once; none if it doesn't say what functions read."""
+    """The dump's unread variables, computed once; none if it doesn't say what functions read."""
     rows, stored, texts = snapshot.objects.unread, snapshot.references, len(snapshot.strings.end)
     if not len(rows):
         return Unread(rows, np.empty(0, np.int64), np.empty(0, np.int64))
@@ -52,7 +52,7 @@ def unread(snapshot: Snapshot) -> Unread:
 
 
 def are_unread(snapshot: Snapshot, references: npt.NDArray[Any]) -> Mask:
-    """Which of some references by number are such variables."""
+    """A mask of the references, by number, that are such variables."""
     found: Mask = np.isin(references, unread(snapshot).reference)
     return found
 

@@ -64,12 +64,12 @@ class LeastCutAnswer(Struct, frozen=True):
 
 
 def is_asked(through: Collection[Strength], leaving_out: Collection[LeavesOut] = ()) -> bool:
-    """Whether paths follow what retains, and nothing is left out: else what has to go is another question."""
+    """Whether paths follow what retains, and nothing is left out; otherwise the least cut is another question."""
     return not leaving_out and tuple(through) == RETAINING
 
 
 def least_cut(snapshot: Snapshot, numbers: Numbers) -> LeastCutAnswer:
-    """What holds some objects. Raises :class:`CancelledError` when the snapshot's work is stopped."""
+    """The least cut that frees some objects. Raises :class:`CancelledError` when the snapshot's work is stopped."""
     nothing = LeastCutAnswer(len(numbers), None, 0, [], None, None)
     sought = held_of(snapshot, distinct(numbers))
     if not len(sought):

@@ -52,7 +52,7 @@ class PathNode(Struct, frozen=True):
 
 
 class PathNodesAnswer(Struct, frozen=True):
-    """A node's children, the one first that most bytes are below, and how many objects all of it explains."""
+    """A node's children, the one with the most bytes below it first, and the number of explained objects."""
 
     rows: list[PathNode]
     offset: int
@@ -125,9 +125,9 @@ def largest_branches(
     through: Collection[Strength] = RETAINING,
     leaving_out: Collection[LeavesOut] = (),
 ) -> tuple[PathBranchesAnswer, WithoutAnswer | None]:
-    """The steps below which most bytes are, at most ``most``, of the paths to the objects that fit a filter.
+    """At most ``most`` steps, those with the most bytes below them, of the paths to the objects that match a filter.
 
-    What is left out is None where nothing is. Raises as :func:`merged_paths` does.
+    Without omissions, the answer about them is None. Raises as :func:`merged_paths` does.
     """
     tree = merged_tree(snapshot, None, group, filter_text, through, leaving_out)
     # a step explains no more than the one before it, so that of the largest ones none lacks its own

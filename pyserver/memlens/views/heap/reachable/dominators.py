@@ -86,5 +86,5 @@ class Reached:
 
 @kept
 def reached(snapshot: Snapshot) -> Reached:
-    """What an object's dominator is where unreachable objects hold nothing."""
+    """The dominators of objects if unreachable objects hold nothing."""
     return Reached(snapshot)

@@ -22,7 +22,7 @@ from memlens.views.heap.objects.reference_kinds import kinds_where
 
 
 def followed(snapshot: Snapshot, through: Collection[Strength] = RETAINING) -> U8:
-    """One item per byte value: 1 for strong references that retain, and for those of some strengths."""
+    """A mask, one item per byte value: strong references that retain, and those of some strengths."""
     return _followed(snapshot, tuple(sorted(through)))
 
 
@@ -42,7 +42,7 @@ def entries(snapshot: Snapshot) -> U32:
 
 @kept
 def kinds_of_roots(snapshot: Snapshot) -> tuple[U32, I32]:
-    """The objects that root entries are about and reachability begins at, ascending, and the kind of each."""
+    """The objects with root entries at which reachability begins, ascending, and the kind of each."""
     rows = snapshot.objects.roots
     rows = rows[is_entry(snapshot)[rows["object"]] != 0]
     # of several entries for an object the first one counts
@@ -51,7 +51,7 @@ def kinds_of_roots(snapshot: Snapshot) -> tuple[U32, I32]:
 
 
 def root_kinds(snapshot: Snapshot, objects: npt.NDArray[np.integer[Any]]) -> I32:
-    """The kind of the root that each of some objects is; -1 for what no root entry is about."""
+    """The kind of root that each of some objects is; -1 for objects without a root entry."""
     roots, kinds = kinds_of_roots(snapshot)
     if not len(roots):
         return np.full(len(objects), -1, np.int32)
@@ -112,7 +112,7 @@ HELD_DISTANCES = Artefact("held-distances.bin", version=1, make=_write, by_kinds
 
 @kept
 def is_entry(snapshot: Snapshot) -> U8:
-    """One item per object: 1 for those at which reachability begins."""
+    """A mask of the objects at which reachability begins."""
     rows, names = snapshot.objects.roots, snapshot.graph_names
     is_held = np.zeros(len(names.root_kinds), np.bool_)
     is_held[names.held_kinds] = True

@@ -91,7 +91,7 @@ class _ByObject(NamedTuple):
 
 @kept
 def shortest_paths(snapshot: Snapshot) -> ShortestPaths:
-    """The tree, made when it is first asked for. Raises :class:`CancelledError` when the snapshot's work is stopped."""
+    """The tree, computed on first use. Raises :class:`CancelledError` when the snapshot's work is stopped."""
     return _read(snapshot) or _make(snapshot)
 
 
@@ -118,9 +118,9 @@ def take(snapshot: Snapshot) -> bool:
 def below(
     snapshot: Snapshot, number: int | None, offset: int, limit: int
 ) -> tuple[list[ObjectRow], list[int], int]:
-    """What is below an object, the largest first, with its total bytes, and how much that is.
+    """The objects below one, the largest first, with their total bytes, and their number.
 
-    None asks for what is below no object.
+    None asks for the topmost objects.
     """
     rows, paths = page(offset, limit), shortest_paths(snapshot)
     holder = len(paths.group) if number is None else check_object(snapshot, number)

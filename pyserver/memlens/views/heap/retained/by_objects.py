@@ -18,7 +18,7 @@ from memlens.views.heap.reachable.from_roots import followed, held_distances
 
 
 class RetainedAnswer(Struct, frozen=True):
-    """What a set of objects retains: these objects themselves and what only they keep alive."""
+    """The memory that a set of objects retains: the objects themselves and all that only they keep alive."""
 
     chosen: int
     objects: int
@@ -40,7 +40,7 @@ def retained_by(snapshot: Snapshot, numbers: Sequence[int] | Numbers) -> Retaine
 
 
 def retained_set(snapshot: Snapshot, numbers: Numbers) -> Mask:
-    """Which objects nothing would hold without some, these included; one item per object. As :func:`retained_by`."""
+    """A mask of the objects that nothing would hold without some, which are included. As :func:`retained_by`."""
     found = np.zeros(len(snapshot.objects.type), np.bool_)
     walk = _walked(snapshot, numbers, found.view(np.uint8))
     finished(walk.sum_up())
@@ -61,7 +61,7 @@ def _walked(snapshot: Snapshot, numbers: Numbers, state: U8) -> Retained:
 
 
 def reachable_bytes(snapshot: Snapshot, numbers: Numbers) -> int:
-    """The shallow bytes of some objects and of all that references which retain lead to from them.
+    """The shallow bytes of some objects and of everything that retaining references from them lead to.
 
     Much of that may be kept alive by others, too. Raises :class:`BadRequestError`.
     """

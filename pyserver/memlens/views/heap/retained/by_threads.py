@@ -59,7 +59,7 @@ def _undominated(snapshot: Snapshot, numbers: Numbers) -> Numbers:
 
 @kept
 def freed_by_thread(snapshot: Snapshot) -> U64:
-    """Bytes that would be freed if each thread ended: what nothing holds but its object and its variables."""
+    """The bytes that would be freed if each thread ended: those that only its object and its variables hold."""
     known, alone = table(snapshot), _held_by_one(snapshot)
     freed = np.zeros(len(known.object), np.uint64)
     # a thread's object refers to what its variables hold where these aren't roots themselves

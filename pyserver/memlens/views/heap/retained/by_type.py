@@ -33,7 +33,7 @@ class _Together(NamedTuple):
 
 
 def retained_by_type(snapshot: Snapshot, kind: int) -> RetainedAnswer:
-    """What would be freed without all instances of a type.
+    """The bytes that would be freed without all instances of a type.
 
     Raises :class:`BadRequestError`, and :class:`CancelledError` when the snapshot's work is stopped.
     """

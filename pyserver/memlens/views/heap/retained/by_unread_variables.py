@@ -16,9 +16,9 @@ _NOTHING = np.empty(0, np.uint32)
 
 @kept
 def held_by_unread_alone(snapshot: Snapshot) -> Mask:
-    """Of each variable of :func:`unread` whether its value would be freed if all these variables were cleared.
+    """A mask of the variables of :func:`unread` whose values would be freed if all these variables were cleared.
 
-    What such values retain together is exactly what would be freed. Raises :class:`CancelledError`.
+    Together such values retain exactly what would be freed. Raises :class:`CancelledError`.
     """
     variables, before = unread(snapshot), held_distances(snapshot)
     left_out, after = left_out_of(snapshot), before.copy()

@@ -28,7 +28,7 @@ _FEW, _MOST_AT_ONCE = 64, 50_000_000
 
 
 class CutAnswer(Struct, frozen=True):
-    """What would be freed without the references from one object to another."""
+    """The memory that would be freed without the references from one object to another."""
 
     freed_bytes: int
     freed_native_bytes: int | None
@@ -125,7 +125,7 @@ def _nearer_to_roots(snapshot: Snapshot, numbers: Numbers) -> Numbers:
 
 
 def held_of(snapshot: Snapshot, numbers: Numbers) -> Numbers:
-    """Those of some objects that references hold: neither what no root reaches nor what holds all others."""
+    """Those of some objects that references hold: neither unreachable objects nor the holders of everything."""
     not_held = np.concatenate((reached(snapshot).unheld, holders(snapshot)))
     held: Numbers = numbers[(snapshot.objects.distance[numbers] != NEVER) & ~np.isin(numbers, not_held)]
     return held

@@ -17,5 +17,5 @@ NOTHING = Freed(0, 0)
 
 
 def amounts(snapshot: Snapshot, freed: Freed | None) -> tuple[int | None, int | None]:
-    """Both for an answer: None where that isn't worked out, or the dump doesn't know of memory outside of the heap."""
+    """Both amounts for an answer: None if they aren't computed, or the dump knows of no memory outside the heap."""
     return (None, None) if freed is None else (freed.bytes, native_or_none(snapshot, freed.native))

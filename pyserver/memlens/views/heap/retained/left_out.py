@@ -58,7 +58,7 @@ LeavesOut = OneObject | OneType | OneName
 
 
 class WithoutAnswer(Struct, frozen=True):
-    """What only the references that are left out keep alive, and the objects among what is left out."""
+    """The memory that only the omitted references keep alive, and the objects among what is omitted."""
 
     objects: list[ObjectRow]
     freed_objects: int
@@ -110,7 +110,7 @@ class Without:
         return distance
 
     def are_out(self, sources: Numbers, rows: Numbers) -> Mask:
-        """A mask over some references, by number, each of one of ``sources``: those that are left out."""
+        """A mask of the omitted references among some, by number, each from one of ``sources``."""
         out = np.empty(len(rows), np.uint8)
         self.left_out.are_out(sources.astype(np.uint32), rows.astype(np.uint64), out)
         return out.view(np.bool_)
@@ -118,9 +118,9 @@ class Without:
     def freed_by_cuts(
         self, snapshot: Snapshot, sources: Numbers, targets: Numbers, most: int
     ) -> tuple[Freed | None, int]:
-        """Bytes that nothing would hold without the references from some objects to others either.
+        """The bytes that nothing would hold if the references from some objects to others were omitted as well.
 
-        And how many references were looked at; the bytes are None where that are more than about ``most``.
+        Also the number of visited references; the bytes are None if that exceeds about ``most``.
         """
         freed, looked_at = finished(self._held.freed(
             distinct(sources).astype(np.uint32), distinct(targets).astype(np.uint32), most, snapshot.work
@@ -137,7 +137,7 @@ def left_out_of(snapshot: Snapshot) -> LeftOut:
 
 
 def holding(snapshot: Snapshot, left_out: LeftOut, follows: U8, distance: U32) -> Holding:
-    """A heap dump's columns, for what would be freed; see :class:`Holding`."""
+    """A heap dump's columns, to compute what would be freed; see :class:`Holding`."""
     stored, column = snapshot.references, ReferenceColumns
     return Holding(
         stored.unchecked(column.start), stored.unchecked(column.target), stored.kind,
@@ -147,7 +147,7 @@ def holding(snapshot: Snapshot, left_out: LeftOut, follows: U8, distance: U32) -
 
 
 def without(snapshot: Snapshot, chosen: Collection[LeavesOut]) -> Without | None:
-    """The heap dump without some references; None where all are there."""
+    """The heap dump without some references; None if none are omitted."""
     if not chosen:
         return None
     return _without(snapshot, tuple(chosen))
@@ -159,7 +159,10 @@ def _without(snapshot: Snapshot, chosen: tuple[LeavesOut, ...]) -> Without:
 
 
 def parsed(snapshot: Snapshot, text: str) -> LeavesOut:
-    """What ``TYPE``, ``TYPE.field``, ``.field`` or ``@id`` leaves out. Raises :class:`BadRequestError`."""
+    """The references that ``TYPE``, ``TYPE.field``, ``.field`` or ``@id`` leaves out.
+
+    Raises :class:`BadRequestError`.
+    """
     if text.startswith("@"):
         digits = text[1:]
         try:

@@ -30,7 +30,7 @@ def hit(
 def hit_answer(
     snapshot: Snapshot, device: Device, moment: int, live_count: int, row: np.uint32 | None
 ) -> HitAnswer:
-    """What was live at a moment, and the allocation in that row of the device."""
+    """The number of allocations live at a moment, and the allocation in that row of the device."""
     return HitAnswer(
         moment=moment,
         time_us=time_of_moment(device, moment),

@@ -17,7 +17,7 @@ from memlens.views.selection.columns import (
 def live(
     snapshot: Snapshot, device: int, moment: int | None, offset: int, limit: int, filter_text: str = ""
 ) -> LiveAnswer:
-    """Rows ``offset … offset + limit`` of what is live at a moment (None: the peak), largest first."""
+    """Rows ``offset … offset + limit`` of the allocations live at a moment (None: the peak), largest first."""
     check_page(offset, limit)
     found = device_of(snapshot, device, filter_text)
     moment = check_moment(found, found.info.peak_moment if moment is None else moment)
