@@ -366,7 +366,7 @@ def test_a_dump_of_java(tmp_path: Path, java: Path, start: Start) -> None:
     assert list(deep.iterdir()) == []
     closed = start("java", "-XX:+DisableAttachMechanism", "-cp", java, "Service")
     assert "DisableAttachMechanism" in refused(closed.pid, tmp_path / "x.hprof")
-    assert "Only dumps of Python" in refused(process.pid, tmp_path / "x.hprof", "--no-texts")
+    assert "Only Python dumps" in refused(process.pid, tmp_path / "x.hprof", "--no-texts")
 
 
 def recorded_beside_a_link(out: Path, own: Path, *, is_folder: bool) -> None:
