@@ -300,7 +300,7 @@ def test_an_archive_is_replaced_only_by_one_of_the_same_file(folder: Path, archi
     for source, words in (
         (inside, "is read from it"),
         (copy, "isn't part of the archive: trace.pickle"),
-        (PROFILE, "not of"),
+        (PROFILE, "isn't part of"),
     ):
         assert words in memlens("ingest", source, "--out", archive, "--force", status=1).stderr
     link = folder / "link"
