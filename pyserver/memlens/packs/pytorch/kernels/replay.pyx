@@ -16,8 +16,8 @@ The rules are those of ``DeviceCachingAllocator`` in c10/cuda/CUDACachingAllocat
 
 The allocators of PyTorch 2.0 to 2.15 differ in what a trace can show only by their settings: expandable segments came
 with 2.1, ``max_non_split_rounding_mb`` with 2.6, ``large_segment_size_mb`` with 2.11, and since 2.10 a fraction of 1,
-which is the default there, collects no garbage (``setMemoryFraction``). 2.0 counts the age of a block by a number of its
-own, later versions as here by the difference of two (``gc_count``), which is the same.
+which is the default there, collects no garbage (``setMemoryFraction``). 2.0 counts the age of a block by a number of
+its own, later versions as here by the difference of two (``gc_count``), which is the same.
 
 Nothing of a file is trusted: sizes and numbers are bounded before they come here (``packs/pytorch/replay.py``), and
 :meth:`Replay.run` returns after a bounded number of steps.
