@@ -187,18 +187,3 @@ def test_memlens_alone_is_the_help_which_lists_no_internal_commands() -> None:
     assert "did you mean lines" in wrong
     assert not re.search(r"^ +(examine|tables|queries)\b", alone, re.MULTILINE)
     assert not re.search(r"\b(examine|tables|queries)\b", wrong)
-
-
-@pytest.mark.parametrize(
-    "term", ["finding:x", 'query:"SELECT object FROM objects LIMIT 3"', "-in:missing.heapsnapshot"]
-)
-def test_terms_of_layers_above_are_known_to_paths(dump: Path, term: str) -> None:
-    # in a process of its own: another command may have completed the filters of this one
-    done = subprocess.run(
-        [sys.executable, "-m", "memlens", "paths", dump, f"--of={term}"],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert "Internal error" not in done.stderr
-    assert (done.returncode == 0) == (not term.startswith("-in:")), done.stderr

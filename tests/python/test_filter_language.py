@@ -68,6 +68,7 @@ ONLY: dict[str, str] = {
 """Commands about one kind of file."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("command", "option"), options_with_filters())
 def test_every_command_answers_every_term(command: str, option: str, tmp_path: Path) -> None:
     """Or a third of them, each another one; above, one command for each kind of file is asked for every example."""
@@ -87,11 +88,13 @@ def test_every_command_answers_every_term(command: str, option: str, tmp_path: P
                 assert "Internal error" not in done.stderr, term
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("term", ["finding:leak", 'query:"SELECT object FROM objects" in:dump.heapsnapshot'])
 @pytest.mark.parametrize("command", ["paths", "types"])
 def test_terms_that_need_more_are_answered_in_processes_of_their_own(
     command: str, term: str, tmp_path: Path
 ) -> None:
+    """Another command may have completed the filters of this one."""
     dump = tmp_path / "dump.heapsnapshot"
     dump.write_bytes(small_heap().data())
     option = "--of" if command == "paths" else "--filter"

@@ -97,6 +97,7 @@ def test_links_and_pictures_of_pages_lead_to_the_files_of_the_release() -> None:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("_released")
 def test_the_page_on_pypi_is_the_readme_with_addresses() -> None:
     described = email.message_from_string((wheels._metadata() / "METADATA").read_text("utf-8"))

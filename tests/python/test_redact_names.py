@@ -279,6 +279,7 @@ require('v8').writeHeapSnapshot(process.argv[2]);
 LIBRARY = "exports.LibCache = class LibCache { constructor() { this.libItems = [{}]; } libAdd() {} }"
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not shutil.which("node"), reason="needs Node.js")
 def test_names_of_a_program_in_node_become_other_words(tmp_path: Path) -> None:
     shop = tmp_path / "acme-4711"

@@ -86,15 +86,11 @@ OF_THE_SAME = (
 """Another dump is of the same writer, or of one that writes the same records."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "path",
     [
-        pytest.param(
-            path,
-            marks=[pytest.mark.nightly] * (path.name in OF_THE_SAME)
-            + [pytest.mark.slow] * (path.parent != FIXTURES),
-            id=path.name,
-        )
+        pytest.param(path, marks=[pytest.mark.nightly] * (path.name in OF_THE_SAME), id=path.name)
         for path in HEAPS
     ],
 )

@@ -209,6 +209,7 @@ def replaced(item: Any, path: tuple[Any, ...], value: Any) -> Any:
     return changed
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [*FILES, "ruby"])
 def test_odd_values_are_never_called_invalid_json(tmp_path: Path, kind: str) -> None:
     """Each value of each file replaced by what JSON may have there: it reads, or the refusal says what isn't right."""

@@ -351,6 +351,7 @@ def long_trace(events: int, seed: int) -> list[Any]:
     return trace
 
 
+@pytest.mark.slow
 def test_long_trace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Blocks of 64 and 4,096, thousands of slots that die, and pictures that must be coarsened."""
     trace = long_trace(60_000, 3)

@@ -199,6 +199,7 @@ def test_a_debug_file_of_another_build_is_not_used(build: str, builds: Path, tmp
     assert "Of another build than the one that ran, so not used:" in warnings_of(profile)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("build", "name"),
     [("cc", "shop"), ("cc-split", "shop.dwo"), ("cc-package-4", "shop.dwp"), ("cc-shared", "shop.dwz")],

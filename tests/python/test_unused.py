@@ -5,6 +5,7 @@ import re
 from collections import Counter
 from pathlib import Path
 
+import pytest
 from tests.python.counted import some
 
 PACKAGE = Path(__file__).parents[2] / "pyserver" / "memlens"
@@ -57,6 +58,7 @@ def in_cython(text: str) -> tuple[list[str], list[str]]:
     return names, [*(Counter(_WORD.findall(text)) - Counter(names)).elements()]
 
 
+@pytest.mark.slow
 def test_what_is_declared_is_used() -> None:
     names: set[str] = set()
     used: set[str] = set()
