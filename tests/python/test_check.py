@@ -155,6 +155,18 @@ def test_what_a_file_does_not_say_is_never_kept(file: Path, words: list[object])
     assert re.search(r"\w\.$", found["text"]), found["text"]
 
 
+def test_types_without_a_place_have_their_name(project: Path) -> None:
+    """In SARIF the snapshot is their place."""
+    dump = Path("arrays.hprof.zst")
+    dump.write_bytes((ROOT / "tests" / "fixtures" / "heap" / "ran_out.hprof.zst").read_bytes())
+    words = ["--max-retained", "type:=byte[]", 1, "--sarif", "a.sarif"]
+    (found,) = checked(dump, *words, status=EXCEEDED)["results"]
+    assert [(line["file"], line["line"], line["function"]) for line in found["lines"]] == [("", 0, "byte[]")]
+    (result,) = valid_sarif(project / "a.sarif")
+    assert result["locations"][0]["physicalLocation"]["artifactLocation"]["uri"] == dump.name
+    assert "  byte[]\n" in memlens("check", dump, *words[:3], status=EXCEEDED).stdout
+
+
 def test_that_there_is_none_is_what_a_limit_of_0_asks_for() -> None:
     checked(HEAP, "--max-retained", "type:Nobody", 0, status=KEPT)
     (found,) = checked(HEAP, "--max-retained", "type:Nobody", 1, status=UNCHECKED)["results"]
@@ -365,6 +377,12 @@ def test_no_contents_are_written() -> None:
         "check", HEAP, *words, "--sarif", "a.sarif", "--junit", "a.xml", "--markdown", "a.md", status=None
     )
     memlens("baseline", HEAP, "-o", "base.json")
+    query = (
+        "SELECT name AS file, 1 AS line, 2 AS n FROM objects WHERE type = 'java.lang.String' AND name <> ''"
+    )
+    assert json.loads(memlens("sql", HEAP, query, "--json").stdout)
+    (found,) = checked(HEAP, "--max-sql", query, 1, status=EXCEEDED)["results"]
+    assert found["lines"] == []
     secrets = [
         text
         for text in re.findall(r"“([^”]{4,})” \d", json.dumps(quoted, ensure_ascii=False))

@@ -208,6 +208,7 @@ _WORDS = {"exceeded": "EXCEEDED", "unchecked": "NOT CHECKED", "kept": "kept"}
 
 
 def _place(file: str, line: int, function: str) -> Iterator[Piece]:
-    yield Piece(file, "path")
-    yield Piece(f":{line} " if line else " ")
+    if file:
+        yield Piece(file, "path")
+        yield Piece(f":{line} " if line else " ")
     yield Piece(function, "name")

@@ -12,7 +12,7 @@ from memlens.store.stacks.frames import FrameRow
 from memlens.views.compare.pairing import Pairing
 from memlens.views.heap.objects.definitions import frames_of_types
 from memlens.views.heap.objects.rows import Numbers
-from memlens.views.heap.objects.types import type_rows
+from memlens.views.heap.objects.types import group_roots, type_rows
 from memlens.views.limits.answers import Limit, LimitLine
 from memlens.views.limits.measuring import growths, leaked_value, objects_of, peak_value
 from memlens.views.lines.totals import top_profile_lines
@@ -21,6 +21,8 @@ from memlens.views.tables.held import HeldOfTrace, Part, held
 
 MOST_LINES = 5_000
 """The most lines that are compared with those of a base."""
+LEAST_SHARE = 0.05
+"""The part of the largest type's bytes with which one of the user's own is worth naming in its place."""
 
 
 class Lines(NamedTuple):
@@ -88,14 +90,17 @@ def _of_trace(answer: HeldOfTrace, at: str) -> list[LimitLine]:
 
 
 def _defined(snapshot: Snapshot, types: Numbers) -> list[LimitLine]:
-    """Where types are defined, by what their objects retain, those of the user's own code alone if there are any."""
+    """Where types are defined, by what their objects retain: those of the user's own code alone if they matter.
+
+    Types of which no place is known have their name alone.
+    """
     frames = frames_of_types(snapshot)
-    known = np.array([number for number in types.tolist() if number in frames], np.int64)
-    is_own = snapshot.frames.kind[[frames[number] for number in known.tolist()]] == USER
-    rows = type_rows(snapshot, known[is_own] if is_own.any() else known)
-    return [
-        LimitLine(row.file, row.line or 0, row.type, row.retained_bytes, "bytes") for row in rows if row.file
-    ]
+    rows = type_rows(snapshot, types[~group_roots(snapshot, snapshot.types.kind[types])])
+    kinds = snapshot.frames.kind
+    own = [row for row in rows if row.number in frames and int(kinds[frames[row.number]]) == USER]
+    least = LEAST_SHARE * max((row.retained_bytes for row in rows), default=0)
+    chosen = own if any(row.retained_bytes >= least for row in own) else rows
+    return [LimitLine(row.file or "", row.line or 0, row.type, row.retained_bytes, "bytes") for row in chosen]
 
 
 def _largest(rows: list[LimitLine], most: int) -> Lines:
@@ -108,7 +113,8 @@ def _largest(rows: list[LimitLine], most: int) -> Lines:
 def of_rows(answer: SqlAnswer, order: Sequence[int], unit: str, most: float) -> list[LimitLine]:
     """The lines that a query names in its columns ``file``, ``line`` and ``function``, of rows above the limit."""
     names = [column.name.lower() for column in answer.columns]
-    if "file" not in names:
+    # what objects contain isn't to leave, and a column may have any name
+    if "file" not in names or answer.contents:
         return []
     found = []
     for number in order:
