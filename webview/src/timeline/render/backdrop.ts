@@ -53,7 +53,10 @@ export function drawBackdrop(
     rows.add(t('Without the filter'), mostOf(backdrop.whole, model.camera));
   }
   if (backdrop.asIf) {
+    context.save();
+    besideLabels(context, width, height, labels);
     drawCurve(context, model, backdrop.asIf, [5, 2]);
+    context.restore();
     drawPeak(context, model, backdrop.asIf);
     rows.add(t('With the changes'), mostOf(backdrop.asIf, model.camera));
   }
@@ -117,6 +120,14 @@ function drawCurve(context: Context, model: OverlayModel, curve: Curve, dash: nu
     for (let i = 0; i + 1 < points.length; i += 2)
       context.lineTo((points[i] ?? 0) / model.scale, (points[i + 1] ?? 0) / model.scale);
   });
+}
+
+/** What is drawn next isn't drawn through labels: this curve goes through areas, not along their edges. */
+function besideLabels(context: Context, width: number, height: number, labels: readonly LabelBox[]): void {
+  context.beginPath();
+  context.rect(0, 0, width, height);
+  for (const { x0, x1, y } of labels) context.rect(x0 - 2, y - ROW_PX / 2, x1 - x0 + 4, ROW_PX);
+  context.clip('evenodd');
 }
 
 /** A ring where a curve is highest. */
