@@ -12,7 +12,8 @@ cdef extern from *:
     #include <stdint.h>
     #include <string.h>
 
-    enum { MEMLENS_RANDOM_BLOCKS = 8, MEMLENS_RANDOM_WORDS = 16 * MEMLENS_RANDOM_BLOCKS };
+    /* four, so that all words of a state are in registers of 16 bytes */
+    enum { MEMLENS_RANDOM_BLOCKS = 4, MEMLENS_RANDOM_WORDS = 16 * MEMLENS_RANDOM_BLOCKS };
 
     typedef struct {
         uint32_t key[8];

@@ -26,12 +26,14 @@ cdef struct Chunk:
     # records of one kind that follow one another
     uint64_t start, end
     uint64_t heap           # the offset of the record that says in which of Android's heaps they are; 0 if none does
+    uint64_t least, most    # of the ids of its objects
     uint32_t dump
     bint is_objects         # instances and arrays, else classes, roots and names of heaps
 
 cdef struct Piece:
     # a record of a window
     uint64_t offset, heap
+    uint64_t id             # of its object, as it is written
 
 cdef struct Shared:
     uint64_t id, dump
@@ -69,6 +71,7 @@ cdef class Order(Survey):
     cdef readonly uint64_t redirected   # references to what stands for several, whichever of them it was
 
     cdef int number_objects(self) noexcept nogil
+    cdef bint is_sought(self, const Chunk *chunk) noexcept nogil
     cdef int note_chunk(self, Record *record) noexcept nogil
     cdef bint is_value_array(self, uint64_t class_id) noexcept nogil
     cdef int add_shared(self, uint64_t id, uint64_t owner) noexcept nogil
@@ -81,10 +84,11 @@ cdef class Order(Survey):
 
     cdef inline uint64_t new_id(self, uint64_t id) noexcept nogil:
         """Return the id by which an object is written; NOWHERE if the file has no such object."""
-        cdef int64_t rank
+        return self.id_of_rank(id, address_rank(&self.known, id))
+
+    cdef inline uint64_t id_of_rank(self, uint64_t id, int64_t rank) noexcept nogil:
         if id == 0:
             return 0
-        rank = address_rank(&self.known, id)
         if rank < 0:
             return NOWHERE
         if self.keeps_order:

@@ -131,6 +131,7 @@ cdef class Order(Survey):
                     return -1
         if Survey.end_stage(self, seed) < 0:
             return -1
+        self.next_chunk = 0
         return self.number_objects() if self.stage == S_WRITE else 0
 
     cdef int link_classes(self, uint64_t seed) noexcept nogil:
@@ -225,12 +226,40 @@ cdef class Order(Survey):
         if last != NULL and last.end == self.position and last.is_objects == is_objects and (
                 last.dump == self.dump and last.end - last.start + record.bytes <= CHUNK_BYTES):
             last.end += record.bytes
+            last.least, last.most = min(last.least, record.id), max(last.most, record.id)
             return 0
         if last == NULL or last.dump != self.dump:
             self.window_heap = self.position if record.tag == ANDROID_HEAP else 0
         chunk.start, chunk.end = self.position, self.position + record.bytes
+        chunk.least = chunk.most = record.id
         chunk.heap, chunk.dump, chunk.is_objects = self.window_heap, self.dump, is_objects
         return vector_push(&self.chunks, &chunk)
+
+    cdef uint64_t after_others(self) noexcept nogil:
+        cdef const Chunk *chunk
+        cdef uint64_t position = self.position
+        while self.next_chunk < self.chunks.count:
+            chunk = <Chunk *> self.chunks.data + self.next_chunk
+            if chunk.start > position:
+                break
+            self.next_chunk += 1
+            if chunk.start == position:
+                if self.is_sought(chunk):
+                    break
+                position = chunk.end
+        return position
+
+    cdef bint is_sought(self, const Chunk *chunk) noexcept nogil:
+        """Return whether one of the ids that are looked for is within those of a chunk."""
+        cdef const uint64_t *sought = <uint64_t *> self.sought.data
+        cdef size_t low = 0, high = self.sought.count, middle
+        while low < high:
+            middle = (low + high) // 2
+            if sought[middle] < chunk.least:
+                low = middle + 1
+            else:
+                high = middle
+        return low < self.sought.count and sought[low] <= chunk.most
 
     cdef int number_objects(self) noexcept nogil:
         """Draw a number for each id, and an order of what is shared, of which the first of each kind stands for all."""
@@ -354,6 +383,8 @@ cdef class Order(Survey):
                 if read_record(bytes + piece.offset, bytes + chunk.end, self.records.id_bytes, &record) != WHOLE:
                     # the file has changed since it was looked through
                     break
+                # here objects that follow one another are looked up, there any
+                piece.id = self.new_id(record.id) if is_object(record.tag) else 0
                 if vector_push(&self.pieces, &piece) < 0:
                     return -1
                 self.window_bytes += record.bytes

@@ -12,7 +12,7 @@ from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memchr, memcpy, memset
 
 from memlens.kernels.base.addresses cimport (
-    AddressMap, address_map_build, address_map_free, address_map_init, address_ordinal,
+    AddressMap, address_map_build, address_map_free, address_map_init, address_ordinal, address_rank,
 )
 from memlens.kernels.base.prefetch cimport prefetch
 from memlens.kernels.base.random cimport random_below, random_word, shuffle32, shuffle_items
@@ -36,7 +36,7 @@ cdef enum:
     MOST_NAME_BYTES = 0xFFFF    # as class files have them
     MOST_WITH_STATUS = 128      # classes of the runtime's, two for each dump in the file
     SHUFFLED_BYTES = 1 << 20    # of an array that is shuffled in the buffer
-    AHEAD = 8                   # records that are fetched from memory meanwhile
+    AHEAD = 8                   # records or references that are fetched from memory meanwhile
     BATCH = 64                  # elements of a larger one that are fetched from memory at once
     ROUNDS = 8                  # by which its elements are put into another order
     MOST_CONSTANTS = 1 << 10    # of an enum, in its static fields
@@ -321,7 +321,7 @@ cdef class Redaction(Order):
             # the file has changed since it was looked through
             self.pieces.count = 0
             return 0
-        needed = self.put(&record, piece.offset, out, room)
+        needed = self.put(&record, piece, out, room)
         if needed:
             return needed
         if record.tag == ANDROID_HEAP:
@@ -349,6 +349,25 @@ cdef class Redaction(Order):
     cdef inline void put_reference(self, uint8_t *out, const uint8_t *at) noexcept nogil:
         """Write the id of an object, or one that no object has if that isn't in the file."""
         self.put_id(out, self.new_id(self.instead_of(id_at(at, self.records.id_bytes))))
+
+    cdef void put_references(self, uint8_t *out, const uint8_t *at, uint64_t count) noexcept nogil:
+        """Write such ids, of which several are fetched from memory at once."""
+        cdef uint64_t[AHEAD] ids
+        cdef int64_t[AHEAD] ranks
+        cdef uint64_t each, batch
+        cdef int width = self.records.id_bytes
+        while count:
+            batch = min(count, <uint64_t> AHEAD)
+            for each in range(batch):
+                ids[each] = self.instead_of(id_at(at, width))
+                ranks[each] = address_rank(&self.known, ids[each])
+                if ranks[each] >= 0 and not self.keeps_order:
+                    prefetch(<uint32_t *> self.new_numbers.data + ranks[each])
+                at += width
+            for each in range(batch):
+                self.put_id(out, self.id_of_rank(ids[each], ranks[each]))
+                out += width
+            count -= batch
 
     cdef void put_text_id(self, uint8_t *out, const uint8_t *at) noexcept nogil:
         cdef uint64_t id = id_at(at, self.records.id_bytes)
@@ -379,6 +398,9 @@ cdef class Redaction(Order):
             for each in range(some):
                 self.put_element(out + (done + each) * width, places[each])
             done += some
+        if not (self.mixes_elements or self.elements_stay):
+            self.put_references(out, at, count)
+            done = count
         for each in range(done, count):
             self.put_element(out + each * width, at + each * width)
         self.elements_left -= count
@@ -515,12 +537,12 @@ cdef class Redaction(Order):
 
     # records of a heap
 
-    cdef uint64_t put(self, Record *record, uint64_t offset, uint8_t *out, size_t room) noexcept nogil:
+    cdef uint64_t put(self, Record *record, const Piece *piece, uint8_t *out, size_t room) noexcept nogil:
         """Write a record of a heap, of an array at least what stands before its elements.
 
         Returns 0, or the room that it takes.
         """
-        cdef const uint8_t *at = self.records.bytes + offset
+        cdef const uint8_t *at = self.records.bytes + piece.offset
         cdef uint64_t whole = record.bytes
         cdef int id = self.records.id_bytes
         cdef bint stays
@@ -533,8 +555,8 @@ cdef class Redaction(Order):
         if not is_object(record.tag):
             self.put_root(record, at + 1, out + 1)
             return 0
-        stays = self.is_kept(offset)
-        self.put_id(out + 1, self.new_id(record.id))
+        stays = self.is_kept(piece.offset)
+        self.put_id(out + 1, piece.id)
         self.put_stack(out + 1 + id, at + 1 + id)
         out += 5 + id
         if record.tag == CLASS_DUMP:
@@ -672,7 +694,7 @@ cdef class Redaction(Order):
         cdef Range *ranges
         cdef int64_t first = self.class_of(record.other)
         cdef uint32_t walked = NO_CLASS if first < 0 else <uint32_t> first
-        cdef uint64_t base = 0, at, bytes, place, width = <uint64_t> self.records.id_bytes
+        cdef uint64_t base = 0, at, bytes, width = <uint64_t> self.records.id_bytes
         cdef uint32_t each
         memset(out, 0, record.body_bytes)
         if walked != NO_CLASS and not classes[walked].field_bytes:
@@ -688,10 +710,7 @@ cdef class Redaction(Order):
                 if not ranges[each].is_ids:
                     memcpy(out + at, record.body + at, bytes)
                     continue
-                place = at
-                while place + width <= at + bytes:
-                    self.put_reference(out + place, record.body + place)
-                    place += width
+                self.put_references(out + at, record.body + at, bytes // width)
             if stays:
                 self.put_form(&classes[walked], record, base, out)
             base += classes[walked].field_bytes

@@ -64,7 +64,7 @@ cdef class Survey(Owner):
     cdef size_t segment
     cdef uint32_t dump
     cdef readonly int stage
-    cdef Vector classes, class_starts, ranges, named_texts, wanted, found, kept, ids, string_classes, members, owners
+    cdef Vector classes, class_starts, ranges, named_texts, wanted, found, kept, ids, string_classes, members, owners, sought
     cdef AddressMap by_id, looked_for, loaded
     cdef uint64_t last_class
     cdef int64_t last_number    # of that class
@@ -82,6 +82,7 @@ cdef class Survey(Owner):
     cdef void rewind(self) noexcept nogil
     cdef int end_stage(self, uint64_t seed) noexcept nogil
     cdef void end_here(self) noexcept nogil
+    cdef uint64_t after_others(self) noexcept nogil
     cdef bint is_sound(self, Record *record) noexcept nogil
     cdef uint64_t instance_bytes(self, int64_t number) noexcept nogil
     cdef int look_through(self, uint64_t limit, uint64_t seed) noexcept nogil

@@ -11,7 +11,8 @@ A record is understood if it has the length that its kind has, and an object's i
 import os
 
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
-from libc.string cimport memcmp, memset
+from libc.stdlib cimport qsort
+from libc.string cimport memcmp, memcpy, memset
 
 from memlens.kernels.base.addresses cimport (
     AddressMap, address_map_build, address_map_free, address_map_init, address_ordinal,
@@ -43,6 +44,11 @@ cdef int rebuild(AddressMap *map, Vector *ids, uint64_t seed) noexcept nogil:
     return address_map_build(map, <uint64_t *> ids.data, ids.count, seed)
 
 
+cdef int by_number(const void *one, const void *other) noexcept nogil:
+    cdef uint64_t number = (<const uint64_t *> one)[0], after = (<const uint64_t *> other)[0]
+    return (number > after) - (number < after)
+
+
 cdef class Survey(Owner):
     """Looks through ``records``, which have been run to their end, in stages.
 
@@ -69,6 +75,7 @@ cdef class Survey(Owner):
         self.own(&self.string_classes, 8)
         self.own(&self.members, sizeof(Member))
         self.own(&self.owners, 8)
+        self.own(&self.sought, 8)
         address_map_init(&self.by_id)
         address_map_init(&self.looked_for)
         address_map_init(&self.loaded)
@@ -190,6 +197,10 @@ cdef class Survey(Owner):
         cdef Record record
         while True:
             while self.position < self.heap_end:
+                if self.stage > S_THREADS:
+                    self.position = self.after_others()
+                    if self.position >= self.heap_end:
+                        break
                 if self.position >= limit:
                     return RUN_MORE
                 if read_record(bytes + self.position, bytes + self.heap_end, id_bytes, &record) != WHOLE or (
@@ -244,8 +255,11 @@ cdef class Survey(Owner):
             if wanted[each].dump == dump and (vector_push(&self.ids, &wanted[each].id) < 0
                                               or vector_push(&self.owners, &wanted[each].owner) < 0):
                 return -1
-        if rebuild(&self.looked_for, &self.ids, seed) < 0:
+        if rebuild(&self.looked_for, &self.ids, seed) < 0 or vector_reserve(&self.sought, self.ids.count + 1) < 0:
             return -1
+        memcpy(self.sought.data, self.ids.data, self.ids.count * sizeof(uint64_t))
+        self.sought.count = self.ids.count
+        qsort(self.sought.data, self.sought.count, sizeof(uint64_t), by_number)
         return self.link_classes(seed)
 
     cdef int link_classes(self, uint64_t seed) noexcept nogil:
@@ -349,6 +363,10 @@ cdef class Survey(Owner):
     cdef int note_object(self, Record *record) noexcept nogil:
         """Called for each record of a heap, once the classes are known."""
         return 0
+
+    cdef uint64_t after_others(self) noexcept nogil:
+        """Return where the next record is that may be one of those which are looked for, once the threads are known."""
+        return self.position
 
     cdef int note_static(self, Layout *own, uint64_t name, uint64_t value) noexcept nogil:
         """Called for each static field that refers to an object."""

@@ -23,6 +23,7 @@ from memlens.kernels.base.addresses cimport (
     address_set_add, address_set_begin, address_set_end,
 )
 from memlens.kernels.base.counts cimport CountRow, counts_find
+from memlens.kernels.base.prefetch cimport prefetch
 from memlens.kernels.base.random cimport (
     KEY_BYTES, Random, draw_numbers, random_begin, random_below, shuffle32, shuffle64, shuffle_items,
 )
@@ -38,6 +39,7 @@ from memlens.packs.python.kernels.survey cimport (
 cdef enum:
     WINDOW_BYTES = 3 << 18
     ADDRESS_BITS = 4            # that are 0 in all new addresses
+    BATCH = 32                  # references that are looked up at once, an even number
 
 cdef uint32_t NO_FRAME = 0xFFFFFFFF
 cdef uint64_t NOWHERE = 0xFFFFFFFFFFFFFFFEULL
@@ -60,7 +62,6 @@ cdef class Dump(Survey):
     cdef Vector chunk_order, pieces
     cdef size_t next_chunk, next_piece
     cdef bint is_within, is_first   # an object that is being written, and its first record
-    cdef bint has_attributes        # whether the object that is being written is a dictionary of attributes
     cdef AddressMap by_shared
     cdef Vector replaced_texts, replaced_ends, replaced_bytes
     cdef AddressMap by_text             # texts that stay
@@ -368,11 +369,12 @@ cdef class Dump(Survey):
         """Write a record, and return its bytes, which aren't more than it had, but for a text."""
         cdef uint8_t tag = record[0]
         cdef uint32_t each, count
+        cdef bint has_attributes
         out[0] = tag
         if tag == c"S":
             return self.write_text(record, out)
         if tag == c"O":
-            self.has_attributes = address_rank(&self.by_dictionary, le64_at(record + 1)) >= 0
+            self.last_object = le64_at(record + 1)
             self.last_type = le64_at(record + 9)
             self.last_word = self.word_of(self.last_type)
             self.put_address(out + 1, record + 1)
@@ -412,13 +414,12 @@ cdef class Dump(Survey):
         else:
             count = le32_at(record + 1)
             put32(out + 1, count)
-            for each in range(count):
-                if tag == c"K":
+            if tag == c"K":
+                for each in range(count):
                     self.put_frame(out + 5 + 4 * <size_t> each, record + 5 + 4 * <size_t> each)
-                elif tag == c"d" and self.has_attributes and each % 2 == 0:
-                    self.put_address(out + 5 + 8 * <size_t> each, record + 5 + 8 * <size_t> each)
-                else:
-                    self.put_reference(out + 5 + 8 * <size_t> each, record + 5 + 8 * <size_t> each)
+            else:
+                has_attributes = tag == c"d" and address_rank(&self.by_dictionary, self.last_object) >= 0
+                self.put_references(out + 5, record + 5, count, has_attributes)
             if tag == c"n":
                 out += 5 + 8 * <size_t> count
                 record += 5 + 8 * <size_t> count
@@ -472,19 +473,40 @@ cdef class Dump(Survey):
 
     cdef inline void put_reference(self, uint8_t *out, const uint8_t *at) noexcept nogil:
         """Write the address of an object that is referred to, or of the one that all such references lead to."""
-        cdef uint64_t address = le64_at(at), one
-        cdef int64_t rank = address_rank(&self.known, address) if address else -1
-        cdef uint32_t number
-        if rank < 0 or self.keeps_shared:
-            self.put_address(out, at)
-            return
-        number = (<uint32_t *> self.numbers.data)[rank]
-        if number & IS_SHARED:
-            self.redirected += 1
-            one = (<uint64_t *> self.canonical.data)[address_ordinal(&self.by_shared, address)]
-            if one != address:
-                number = (<uint32_t *> self.numbers.data)[address_rank(&self.known, one)]
-        put64(out, (<uint64_t> (number & ~IS_SHARED) + 1) << ADDRESS_BITS)
+        self.put_references(out, at, 1, False)
+
+    cdef void put_references(self, uint8_t *out, const uint8_t *at, uint32_t count, bint has_attributes) noexcept nogil:
+        """Write such addresses, but of a dictionary that ``has_attributes`` its keys as they are."""
+        cdef int64_t[BATCH] ranks
+        cdef uint64_t address
+        cdef uint32_t each, done = 0, batch, number
+        while done < count:
+            batch = min(count - done, <uint32_t> BATCH)
+            # no branch depends on a number before all have been asked for
+            for each in range(batch):
+                address = le64_at(at + 8 * <size_t> each)
+                ranks[each] = address_rank(&self.known, address) if address else -1
+                if ranks[each] >= 0 and not self.keeps_shared:
+                    prefetch(<uint32_t *> self.numbers.data + ranks[each])
+            for each in range(batch):
+                address = le64_at(at + 8 * <size_t> each)
+                if ranks[each] < 0:
+                    address = NOWHERE if address else 0
+                elif not self.keeps_shared:
+                    number = (<uint32_t *> self.numbers.data)[ranks[each]]
+                    if number & IS_SHARED and not (has_attributes and each % 2 == 0):
+                        number = self.number_instead(address, number)
+                    address = (<uint64_t> (number & ~IS_SHARED) + 1) << ADDRESS_BITS
+                put64(out + 8 * <size_t> each, address)
+            done += batch
+            at += 8 * <size_t> batch
+            out += 8 * <size_t> batch
+
+    cdef uint32_t number_instead(self, uint64_t address, uint32_t number) noexcept nogil:
+        """Return the number of the object to which references to a shared one lead."""
+        cdef uint64_t one = (<uint64_t *> self.canonical.data)[address_ordinal(&self.by_shared, address)]
+        self.redirected += 1
+        return number if one == address else (<uint32_t *> self.numbers.data)[address_rank(&self.known, one)]
 
     cdef inline bint is_shared(self, uint64_t address) noexcept nogil:
         cdef int64_t rank = address_rank(&self.known, address) if address and not self.keeps_shared else -1

@@ -5,7 +5,7 @@ from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t
 from memlens.kernels.base.addresses cimport AddressMap
 from memlens.kernels.base.counts cimport Counts
 from memlens.kernels.base.vectors cimport Vector
-from memlens.kernels.readers.numbers cimport le64_at
+from memlens.kernels.readers.numbers cimport le32_at, le64_at
 from memlens.kernels.readers.scan cimport Scan
 from memlens.packs.python.kernels.attributes cimport Attributes, attributes_key
 
@@ -15,11 +15,16 @@ cdef enum:
     E_NO_MEMORY
 
 cdef enum:
+    MOST_TEXT = 1 << 20
+    WORDS_KEPT = 64         # of the types that were looked up last
+
+cdef enum:
     # stages
     S_NAMES         # texts that are names, types, dictionaries of attributes
     S_KEYS          # how many objects of a type have an attribute, and which objects there are
     S_CHOSEN        # which attributes are names
     S_TEXTS         # the texts of these, and objects that are shared
+    S_PLACES        # where each text is that stays, and records that aren't those of objects
     S_WRITE
 
 cdef enum:
@@ -102,6 +107,22 @@ cdef struct Chunk:
     uint64_t start, end
 
 
+cdef extern from *:
+    """
+    /* by tag, the bytes of a record, or of what stands before its items, and of each of these, whose count follows the
+       tag */
+    static const unsigned char memlens_record_head[256] = {
+        ['O'] = 37, ['F'] = 13, ['L'] = 13, ['T'] = 17, ['A'] = 21, ['G'] = 21, ['N'] = 9, ['E'] = 9,
+        ['S'] = 5, ['K'] = 5, ['n'] = 5, ['r'] = 5, ['e'] = 5, ['i'] = 5, ['d'] = 5,
+    };
+    static const unsigned char memlens_record_item[256] = {
+        ['S'] = 1, ['K'] = 4, ['n'] = 12, ['r'] = 8, ['e'] = 8, ['i'] = 8, ['d'] = 8,
+    };
+    """
+    const uint8_t *HEAD_BYTES "memlens_record_head"
+    const uint8_t *ITEM_BYTES "memlens_record_item"
+
+
 cdef inline bint is_label(const uint8_t *record) noexcept nogil:
     """Return whether a record is that of a name that the code has."""
     return record[0] == c"L" and le64_at(record + 1) == 0
@@ -120,6 +141,9 @@ cdef class Survey(Scan):
     cdef Counts places          # of attributes in the records of a type's objects: the name, and flags
     cdef size_t start
     cdef uint64_t frames, stacks, bits
+    cdef uint64_t[WORDS_KEPT] kept_types
+    cdef uint32_t[WORDS_KEPT] kept_words    # and 1; 0 for none
+    cdef uint32_t[256] word_lengths         # by the first byte of the words
     cdef uint32_t last_word     # what the type of the last object is called
     cdef uint64_t last_type, last_object
     cdef Vector flags, types, dictionaries, dictionary_types, enum_classes, shared, chunks, named
@@ -143,13 +167,34 @@ cdef class Survey(Scan):
     cdef int note_attributes(self, const uint8_t *record) noexcept nogil
     cdef int note_keys(self, const uint8_t *record) noexcept nogil
     cdef int note_object(self, const uint8_t *record) noexcept nogil
-    cdef int note_named(self) noexcept nogil
+    cdef int note_place(self, const uint8_t *record) noexcept nogil
     cdef int look_at(self, const uint8_t *record, size_t bytes) noexcept nogil
     cdef int end_stage(self, uint64_t seed) noexcept nogil
     cdef int take_object(self) noexcept nogil
     cdef int prepare(self) noexcept nogil
-    cdef uint32_t word_of(self, uint64_t type) noexcept nogil
-    cdef size_t record_bytes(self, size_t at) noexcept nogil
+    cdef uint32_t find_word(self, uint64_t type) noexcept nogil
+
+    cdef inline uint32_t word_of(self, uint64_t type) noexcept nogil:
+        """Return the word that a type of the runtime's is called by; 0 for others."""
+        cdef size_t place = (type >> 4) % WORDS_KEPT
+        if self.kept_types[place] != type or not self.kept_words[place]:
+            self.kept_types[place], self.kept_words[place] = type, self.find_word(type) + 1
+        return self.kept_words[place] - 1
+
+    cdef inline size_t record_bytes(self, size_t at) noexcept nogil:
+        """Return the bytes of the record at ``at``; 0 if there is none, or not all of it."""
+        cdef size_t left = self.end - at, bytes
+        cdef uint8_t tag
+        # no record has fewer
+        if left < 5:
+            return 0
+        tag = self.data[at]
+        bytes = HEAD_BYTES[tag]
+        if ITEM_BYTES[tag]:
+            bytes += ITEM_BYTES[tag] * <size_t> le32_at(self.data + at + 1)
+            if tag == c"S" and bytes > MOST_TEXT + 5:
+                return 0
+        return bytes if bytes <= left else 0
 
     cdef inline uint16_t flags_of(self, uint32_t text) noexcept nogil:
         return (<uint16_t *> self.flags.data)[text] if text < self.flags.count else 0

@@ -16,7 +16,7 @@ True and False; classes of enums have one for each constant.
 import os
 
 from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
-from libc.string cimport memcmp, strlen
+from libc.string cimport memcmp, memset, strlen
 
 from memlens.kernels.base.addresses cimport (
     address_map_build, address_map_free, address_map_init, address_ordinal, address_rank, address_set_add,
@@ -39,7 +39,6 @@ ANY, THREAD, DETAIL, GLOBAL = IS_NAME, IS_THREAD, IS_DETAIL, IS_GLOBAL
 a variable of a module."""
 
 cdef enum:
-    MOST_TEXT = 1 << 20
     MOST_TYPES = 256        # of the runtime, each of which is there once
     MOST_NAME = 0xFFFF
     MOST_WORD = 26          # bytes of the longest word
@@ -99,6 +98,7 @@ cdef class Survey:
     """Looks through the records from the byte ``start`` on, in stages."""
 
     def __cinit__(self, const uint8_t[::1] data: Buffer, size_t start, bint keeps_numbers, *_):
+        cdef int each
         if start > self.length:
             raise ValueError("no records")
         self.position = self.start = start
@@ -128,6 +128,8 @@ cdef class Survey:
         address_map_init(&self.keys)
         address_map_init(&self.named_keys)
         attributes_init(&self.attributes)
+        for each in range(1, WORDS):
+            self.word_lengths[<uint8_t> WORDS_KNOWN[each][0]] |= 1u << strlen(WORDS_KNOWN[each])
         if self.add_text(b"", 0) < 0:
             raise MemoryError
 
@@ -177,10 +179,11 @@ cdef class Survey:
         cdef uint16_t flags = 0
         cdef int each
         if length <= MOST_WORD:
-            for each in range(1, WORDS):
-                if is_equal(text, length, WORDS_KNOWN[each]):
-                    flags = <uint16_t> each
-                    break
+            if length and self.word_lengths[text[0]] >> length & 1:
+                for each in range(1, WORDS):
+                    if is_equal(text, length, WORDS_KNOWN[each]):
+                        flags = <uint16_t> each
+                        break
             if is_small(text, length):
                 flags |= IS_SMALL
         if not is_name(text, length):
@@ -191,8 +194,7 @@ cdef class Survey:
             flags |= IS_SPECIAL
         return vector_push(&self.flags, &flags)
 
-    cdef uint32_t word_of(self, uint64_t type) noexcept nogil:
-        """Return the word that a type of the runtime's is called by; 0 for others."""
+    cdef uint32_t find_word(self, uint64_t type) noexcept nogil:
         cdef Kind *kinds = <Kind *> self.types.data
         cdef size_t each
         if self.types.count > MOST_TYPES:
@@ -202,37 +204,6 @@ cdef class Survey:
             if kinds[each].address == type:
                 return kinds[each].word
         return 0
-
-    cdef size_t record_bytes(self, size_t at) noexcept nogil:
-        """Return the bytes of the record at ``at``; 0 if there is none, or not all of it."""
-        cdef size_t left = self.end - at, bytes = 0
-        cdef uint8_t tag
-        if left == 0:
-            return 0
-        tag = self.data[at]
-        if tag == c"O":
-            bytes = 37
-        elif tag == c"F" or tag == c"L":
-            bytes = 13
-        elif tag == c"T":
-            bytes = 17
-        elif tag == c"A" or tag == c"G":
-            bytes = 21
-        elif tag == c"N" or tag == c"E":
-            bytes = 9
-        elif left < 5:
-            return 0
-        elif tag == c"S":
-            bytes = 5 + <size_t> le32_at(self.data + at + 1)
-            if bytes > MOST_TEXT + 5:
-                return 0
-        elif tag == c"K":
-            bytes = 5 + 4 * <size_t> le32_at(self.data + at + 1)
-        elif tag == c"n":
-            bytes = 5 + 12 * <size_t> le32_at(self.data + at + 1)
-        elif tag == c"r" or tag == c"e" or tag == c"i" or tag == c"d":
-            bytes = 5 + 8 * <size_t> le32_at(self.data + at + 1)
-        return bytes if bytes <= left else 0
 
     # looking through the file
 
@@ -268,6 +239,8 @@ cdef class Survey:
             return self.note_names(record)
         if self.stage == S_TEXTS:
             return self.note_object(record) if tag == c"O" else 0
+        if self.stage == S_PLACES:
+            return self.note_place(record)
         if tag == c"S":
             self.text += 1
             return self.look_at_text(record + 5, le32_at(record + 1))
@@ -322,8 +295,7 @@ cdef class Survey:
             address_set_end(&self.keys)
         elif self.stage == S_CHOSEN:
             address_set_end(&self.named_keys)
-        elif self.stage == S_TEXTS:
-            status |= self.note_named()
+        elif self.stage == S_PLACES:
             status |= self.prepare()
         self.stage += 1
         self.text = 0
@@ -495,6 +467,7 @@ cdef class Survey:
         if owner == W_BUILTINS and (word == W_MODULE or W_STR <= word <= W_FRAME) or (
                 W_ENUM_TYPE <= word <= W_CHOICES_META):
             kind.address, kind.word = le64_at(record + 1), word
+            memset(self.kept_words, 0, sizeof(self.kept_words))
             return vector_push(&self.types, &kind)
         return 0
 
@@ -552,29 +525,20 @@ cdef class Survey:
             return is_chosen and self.flags_of(text) & IS_KNOWN
         return is_chosen or self.flags_of(text) & IS_KNOWN
 
-    cdef int note_named(self) noexcept nogil:
-        """Note where each text is that stays, and where the records are that aren't those of objects."""
-        cdef size_t at = self.start, bytes
-        cdef uint64_t place
-        cdef uint8_t tag
+    cdef int note_place(self, const uint8_t *record) noexcept nogil:
+        cdef uint64_t place = self.position
+        cdef uint8_t tag = record[0]
         cdef Named row
-        row.text = 0
-        while at < self.end:
-            bytes = self.record_bytes(at)
-            if bytes == 0:
-                # the file has changed since it was looked through
-                break
-            tag, place = self.data[at], at
-            if tag == c"S":
-                row.text += 1
-                row.at = at
-                if self.is_written(row.text) and vector_push(&self.named, &row) < 0:
-                    return -1
-            elif (tag == c"F" and vector_push(&self.frame_places, &place) < 0) or (
-                    tag == c"K" and vector_push(&self.stack_places, &place) < 0) or (
-                    tag == c"T" and vector_push(&self.type_places, &place) < 0) or (
-                    is_label(self.data + at) and vector_push(&self.label_places, &place) < 0) or (
-                    (tag == c"G" or tag == c"A" or tag == c"N") and vector_push(&self.other_places, &place) < 0):
-                return -1
-            at += bytes
-        return 0
+        if tag == c"S":
+            self.text += 1
+            row.at, row.text = place, self.text
+            return vector_push(&self.named, &row) if self.is_written(self.text) else 0
+        if tag == c"F":
+            return vector_push(&self.frame_places, &place)
+        if tag == c"K":
+            return vector_push(&self.stack_places, &place)
+        if tag == c"T":
+            return vector_push(&self.type_places, &place)
+        if is_label(record):
+            return vector_push(&self.label_places, &place)
+        return vector_push(&self.other_places, &place) if tag == c"G" or tag == c"A" or tag == c"N" else 0
