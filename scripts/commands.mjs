@@ -1,13 +1,15 @@
-// The commands of a view are declared once, as `VIEW_COMMANDS` in extension/shared/messages.ts; this writes their rows in
-// package.json, by which the palette offers each where the active view has it. `--check` only says whether they are
-// current.
-import { readFileSync, writeFileSync } from 'node:fs';
+// The commands of a view are declared once, as rows of extension/shared/commands.ts and as `palette` of a pane; this writes
+// their rows in package.json, by which the palette offers each where the active view has it, and their titles. `--check`
+// only says whether they are current.
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { build } from 'esbuild';
 import { ROOT } from './lib/paths.mjs';
 import { UserError, main } from './lib/steps.mjs';
 
-const MANIFEST = path.join(ROOT, 'package.json');
+const WEBVIEW = 'webview/src';
+const NAMES = 'extension/shared/commands.gen.ts';
+const GENERATED = '// Written by `npm run contract`: the names of the commands of views.\n';
 
 /** The row of a view's command. */
 const rowOf = (name) => ({
@@ -33,20 +35,69 @@ function withRows(rows, names) {
   return written;
 }
 
+/** The palette's titles of panes, which the files that declare them have. */
+function titlesOfPanes() {
+  const files = readdirSync(path.join(ROOT, WEBVIEW), { recursive: true }).filter((file) =>
+    /\.tsx?$/.test(file),
+  );
+  const found = files.flatMap((file) => [
+    ...readFileSync(path.join(ROOT, WEBVIEW, file), 'utf8').matchAll(
+      /\bid: '(\w+)',(?:(?!\bid: ).)*?\bpalette: '(.+?)'/gs,
+    ),
+  ]);
+  return Object.fromEntries(found.map(([, id, title]) => [`pane.${id}`, title]).sort());
+}
+
 main(async () => {
   const { outputFiles } = await build({
-    ...{ entryPoints: [path.join(ROOT, 'extension/shared/messages.ts')], bundle: true },
+    ...{ entryPoints: [path.join(ROOT, 'extension/shared/commands.ts')], bundle: true },
     ...{ format: 'esm', write: false },
   });
   const code = Buffer.from(outputFiles[0].contents).toString('base64');
-  const { VIEW_COMMANDS } = await import(`data:text/javascript;base64,${code}`);
-  const text = readFileSync(MANIFEST, 'utf8');
+  const { TITLES } = await import(`data:text/javascript;base64,${code}`);
+  const titles = { ...TITLES, ...titlesOfPanes() };
+  const names = Object.keys(titles);
+  const rows = names.map((name) => `  '${name}',\n`).join('');
+  const current = [
+    writeIfOther(NAMES, () => `${GENERATED}export const VIEW_COMMANDS = [\n${rows}] as const;\n`),
+  ];
   // as text: a number of the tools' schemas is larger than those that are exact here
-  const written = text.replace(/(?<=\n {4}"commands": )\[\n[\s\S]*?\n {4}\](?=,\n)/, (rows) =>
-    JSON.stringify(withRows(JSON.parse(rows), VIEW_COMMANDS), null, 2).replaceAll('\n', '\n    '),
+  current.push(
+    writeIfOther('package.json', (text) =>
+      text.replace(/(?<=\n {4}"commands": )\[\n[\s\S]*?\n {4}\](?=,\n)/, (rows) =>
+        JSON.stringify(withRows(JSON.parse(rows), names), null, 2).replaceAll('\n', '\n    '),
+      ),
+    ),
+    writeIfOther(
+      'package.nls.json',
+      (text) => `${JSON.stringify(withTitles(JSON.parse(text), titles), null, 2)}\n`,
+    ),
   );
-  if (written === text) return;
-  if (process.argv.includes('--check'))
-    throw new UserError('package.json should have the rows of the view’s commands: run `npm run contract`');
-  writeFileSync(MANIFEST, written);
+  if (!current.every(Boolean)) throw new UserError('The view’s commands are others: run `npm run contract`');
 });
+
+/** The titles of all commands: a new one follows that which is declared before it. */
+function withTitles(texts, commands) {
+  const names = Object.keys(commands).map((name) => `command.${name}`);
+  const rows = Object.entries(texts);
+  names.forEach((name, index) => {
+    const title = commands[name.slice('command.'.length)];
+    const place = rows.findIndex(([key]) => key === name);
+    if (place >= 0) rows[place] = [name, title];
+    else
+      rows.splice(rows.findIndex(([key]) => key === names[index - 1]) + 1 || rows.length, 0, [name, title]);
+  });
+  const gone = (name) => /^command\.(pane|picture|group)\./.test(name) && !names.includes(name);
+  return Object.fromEntries(rows.filter(([name]) => !gone(name)));
+}
+
+/** Whether a file has what it should; it is written unless that is only asked. */
+function writeIfOther(file, make) {
+  const place = path.join(ROOT, file);
+  const before = existsSync(place) ? readFileSync(place, 'utf8') : '';
+  const text = make(before);
+  if (text === before) return true;
+  if (process.argv.includes('--check')) return false;
+  writeFileSync(place, text);
+  return true;
+}

@@ -1,5 +1,6 @@
 // The messages between the extension host and the webview: one union for each direction.
 
+import type { AreaKind, PaneId, PictureId, ViewCommand } from './commands';
 import type {
   AddBookmarkParams,
   AllocationSet,
@@ -22,63 +23,6 @@ export type ViewParams<M extends ViewMethod> = Omit<Requests[M]['params'], 'snap
 export type ViewResult<M extends ViewMethod> = Unpacked<Requests[M]['result']>;
 
 type Unpacked<R> = R extends { geometry: string } ? Omit<R, 'geometry'> & { geometry: ArrayBuffer } : R;
-
-/** The names of the panes below the picture, and of the pictures; each has a command in the palette. */
-export const PANE_IDS = [
-  ...([
-    'liveSet',
-    'flame',
-    'oom',
-    'steps',
-    'state',
-    'compare',
-    'sql',
-    'sizes',
-    'bookmarks',
-    'whatIf',
-  ] as const),
-  ...(['types', 'dominators', 'why', 'threads', 'images'] as const),
-] as const;
-export const PICTURE_IDS = ['stacked', 'map', 'reserved', 'compare'] as const;
-/** What the timeline can be grouped by; each has a command `memlens.group.NAME`. */
-export const AREA_KINDS = ['line', 'function', 'module', 'category', 'file', 'size'] as const;
-export type AreaKind = (typeof AREA_KINDS)[number];
-export type PaneId = (typeof PANE_IDS)[number];
-export type PictureId = (typeof PICTURE_IDS)[number];
-
-/** Commands of the palette and key bindings that act on the active view, which says when it has them. */
-export const VIEW_COMMANDS = [
-  ...([
-    'fit',
-    'peak',
-    'zoomIn',
-    'zoomOut',
-    'zoomToSelection',
-    'toggleAxis',
-    'toggleColour',
-    'togglePane',
-    'nextDevice',
-    'back',
-    'forward',
-    'copyLink',
-    'exportSvg',
-    'exportPng',
-    'exportReport',
-    'copyReport',
-    'clearSelection',
-    'addBookmark',
-    'nextBookmark',
-    'previousBookmark',
-    'exportBookmarks',
-  ] as const),
-  ...PANE_IDS.map((id) => `pane.${id}` as const),
-  ...PICTURE_IDS.map((id) => `picture.${id}` as const),
-  ...AREA_KINDS.map((kind) => `group.${kind}` as const),
-  // in the order of PyTorch's viewer
-  'group.none',
-  'toggleHeight',
-] as const;
-export type ViewCommand = (typeof VIEW_COMMANDS)[number];
 
 /** Where a bookmark is: a moment of a trace, or something of a heap dump. */
 export type BookmarkPlace = AddBookmarkParams['place'];

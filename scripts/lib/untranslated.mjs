@@ -122,6 +122,8 @@ export function untranslated(file, source) {
 /** Skips comparisons and the arguments of `t` and `plural`. */
 function isShown(node, parent) {
   if (parent.type === 'CallExpression') return !/^(t|plural)$/.test(calledName(parent.callee));
+  // package.nls.json has its translation
+  if (parent.type === 'Property' && parent.key.name === 'palette') return false;
   return (
     !['SwitchCase', 'BinaryExpression', 'LogicalExpression', 'AssignmentExpression'].includes(parent.type) &&
     parent.key !== node

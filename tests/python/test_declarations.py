@@ -59,14 +59,35 @@ def words_of(name: str, text: str) -> list[str]:
     return re.findall(r"'([\w.]+)'", found[1])
 
 
+def view_commands() -> list[str]:
+    """The commands of views, whose rows the contract step compares with these names."""
+    return words_of("VIEW_COMMANDS", sources("extension/shared"))
+
+
+def test_every_command_of_a_view_is_offered_and_handled() -> None:
+    webview = sources("webview/src")
+    sessions = "\n".join(
+        path.read_text("utf-8")
+        for path in (ROOT / "webview/src").rglob("*.ts")
+        if path.name in {"session.ts", "share.ts"}
+    )
+    single = {name for name in view_commands() if "." not in name}
+    # of going back and forward the host knows whether it can be done
+    offered = {
+        each["command"].removeprefix("memlens.")
+        for each in MANIFEST["contributes"]["commands"]
+        if "memlens.commands" in each.get("enablement", "")
+    }
+    assert (single & offered) - {*re.findall(r"'(\w+)'", sessions)} == set()
+    assert single - {*re.findall(r"(?:case|===) '(\w+)'", webview)} == set()
+
+
 def test_every_command_of_the_palette_is_registered_and_has_a_title() -> None:
     messages, extension = sources("extension/shared"), sources("extension/src")
     named = re.findall(r"register(?:TextEditor)?Command\(\s*(?:'memlens\.(\w+)'|([A-Z_]+),)", extension)
     constants = dict(re.findall(r"const ([A-Z_]+) = '(?:memlens\.)?(\w+)';", extension + messages))
     registered = [word or constants[name] for word, name in named]
-    registered += words_of("VIEW_COMMANDS", messages)
-    for name, prefix in (("PANE_IDS", "pane"), ("PICTURE_IDS", "picture"), ("AREA_KINDS", "group")):
-        registered += [f"{prefix}.{word}" for word in words_of(name, messages)]
+    registered += view_commands()
     assert len(registered) == len({*registered})
     commands = MANIFEST["contributes"]["commands"]
     assert {each["command"] for each in commands} == {f"memlens.{name}" for name in registered} - LINKS
@@ -85,13 +106,16 @@ def test_every_setting_is_read() -> None:
 
 
 def test_every_pane_and_picture_is_offered() -> None:
-    messages, webview = sources("extension/shared"), sources("webview/src")
-    offered = {
-        *re.findall(r"\bid(?: =|:) '(\w+)'[,;]", webview),
-        *re.findall(r"\blater(?:<\w+>)?\('(\w+)'", webview),
-    }
-    # the stacked picture is the scene itself; that every pane has a name is a type
-    assert {*words_of("PANE_IDS", messages), *words_of("PICTURE_IDS", messages)} - offered == {"stacked"}
+    webview = sources("webview/src")
+    offered = {*re.findall(r"\bid(?: =|:) '(\w+)'[,;]", webview)}
+    # the stacked picture is the scene itself; that panes have names is a type
+    pictures = {*words_of("PICTURE_IDS", sources("extension/shared"))}
+    assert pictures - offered == {"stacked"}
+    # a pane that is declared is in a list of panes
+    for name in re.findall(r"export const (\w+Pane)\b[^=]* = \{", webview):
+        assert re.search(rf"^ +(?:{name},|\{{ \.\.\.{name},)$|\[.*\b{name}\b.*\];", webview, re.MULTILINE), (
+            name
+        )
 
 
 def test_every_reader_is_of_a_format_and_every_kind_of_one() -> None:

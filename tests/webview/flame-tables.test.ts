@@ -7,7 +7,7 @@ import { describe, it } from 'node:test';
 import type { FlameState } from '../../extension/shared/messages';
 import type { FlameChildrenAnswer, FlameName, FlameNode } from '../../extension/shared/protocol.gen';
 import { FLAME_KEYS } from '../../webview/src/flame/keys';
-import { halfParams } from '../../webview/src/flame/sandwich';
+import { halfParams } from '../../webview/src/flame/question';
 import { initialSettings, KeptFlame, restoreFlame, treeParams } from '../../webview/src/flame/settings';
 import { LazyRows, TREE_PAGE, type NodeRow } from '../../webview/src/widgets/lazy-rows';
 

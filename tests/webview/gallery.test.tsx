@@ -102,7 +102,7 @@ const settled = async (): Promise<void> => {
 
 test('only images in view are drawn, and what an answer left out is asked for again', async () => {
   const { context, asked } = made();
-  const pane = imagesPane(context);
+  const pane = imagesPane.make(context);
   const host = mountedPane(pane);
   pane.update(new Set(EVERYTHING));
   await settled();
@@ -141,7 +141,7 @@ test('only images in view are drawn, and what an answer left out is asked for ag
 
 test('keys, a click and the menu lead to the object, and what is copied is exact', async () => {
   const { context, did, asked } = made();
-  const pane = imagesPane(context);
+  const pane = imagesPane.make(context);
   const host = mountedPane(pane);
   pane.update(new Set(EVERYTHING));
   await settled();

@@ -135,7 +135,7 @@ async function shown(pane: Pane): Promise<HTMLElement> {
     Object.defineProperty(grid, 'clientHeight', { value: 220 });
   pane.update(new Set(EVERYTHING));
   await drawn();
-  assertTranslated(host, pane.id);
+  assertTranslated(host, 'a pane');
   return host;
 }
 
@@ -159,7 +159,7 @@ const none = (): VNode => <></>;
 
 test('types: what is copied of the table has exact figures, and a row leads to its type', async () => {
   const context = contextWith({ 'memlens/heapTypes': { rows: [TYPE, { ...TYPE, number: 2 }], total: 2 } });
-  const pane = typesPane(context);
+  const pane = typesPane.make(context);
   const host = await shown(pane);
   host.querySelector<HTMLElement>('.grid-row')?.click();
   assert.deepEqual(context.did.pop(), { is: 'type', kind: 1 });
@@ -192,7 +192,7 @@ test('threads: one that is revealed opens, a frame leads to its line, a variable
   });
   const places: unknown[] = [];
   context.openPlace = (...place) => places.push(place);
-  const pane = threadsPane(context);
+  const pane = threadsPane.make(context);
   const host = mountedPane(pane);
   for (const grid of host.querySelectorAll('.grid'))
     Object.defineProperty(grid, 'clientHeight', { value: 220 });
@@ -213,7 +213,7 @@ test('threads: one that is revealed opens, a frame leads to its line, a variable
   rows()[3]?.querySelector<HTMLElement>('.twistie')?.click();
   await drawn();
   await drawn();
-  assertTranslated(host, pane.id);
+  assertTranslated(host, 'threads');
   rows()[3]?.click();
   assert.deepEqual(places, [['/σ/μ.π', 17, false]]);
   rows()[4]?.click();
@@ -230,11 +230,11 @@ test('threads: one that is revealed opens, a frame leads to its line, a variable
 
 test('a table without rows says so, and dominators are words of any language', async () => {
   const none = contextWith({ 'memlens/heapDominated': { rows: [], total: 0 } });
-  const empty = await shown(dominatorsPane(none));
+  const empty = await shown(dominatorsPane.make(none));
   assert.equal(empty.querySelector<HTMLElement>('.heap-none')?.hidden, false);
   const lost = row(1, { distance: null });
   const host = await shown(
-    dominatorsPane(contextWith({ 'memlens/heapDominated': { rows: [lost], total: 2 } })),
+    dominatorsPane.make(contextWith({ 'memlens/heapDominated': { rows: [lost], total: 2 } })),
   );
   assert.equal(host.querySelectorAll('.grid-row').length, 2, 'one, and one more to be fetched');
 });
@@ -290,7 +290,7 @@ test('a type’s assembly or class loader is named by its last part', () => {
 test('rows of the dominator tree that fit the filter, too, are marked', async () => {
   const rows = [row(1, { flags: [] }), row(2, { flags: [] })];
   const answers = { 'memlens/heapDominated': { rows, total: 2, contained: [true, false] } };
-  const host = await shown(dominatorsPane(contextWith(answers)));
+  const host = await shown(dominatorsPane.make(contextWith(answers)));
   const marked = [...host.querySelectorAll('.grid-row')].map(
     (each) => each.querySelectorAll('.badge').length,
   );
@@ -302,7 +302,7 @@ test('the table shows the tree of shortest paths with totals, and asks for the o
   const context = contextWith({ 'memlens/heapDominated': total });
   const chosen: unknown[] = [];
   Object.assign(context, { tree: signal('paths'), showTree: (tree: unknown) => chosen.push(tree) });
-  const pane = dominatorsPane(context);
+  const pane = dominatorsPane.make(context);
   const host = await shown(pane);
   host.querySelector<HTMLElement>('.heap-bar .icon-button')?.click();
   const lines = String(context.did.pop()).split('\n');
@@ -324,7 +324,7 @@ test('a table that takes long says so, can be given up and be asked for again', 
       return { answer: new Promise(() => undefined), cancel: () => cancelled++ };
     },
   });
-  const host = await shown(typesPane(context));
+  const host = await shown(typesPane.make(context));
   const press = async (selector: string): Promise<void> => {
     host.querySelector<HTMLElement>(selector)?.click();
     await drawn();
@@ -346,7 +346,7 @@ test('rows that were open are open again in another session of the same dump', a
   const { state } = context;
   const rows = (host: HTMLElement): string[] =>
     [...host.querySelectorAll('.grid-row')].map((each) => each.getAttribute('aria-level') ?? '');
-  const pane = typesPane(context);
+  const pane = typesPane.make(context);
   const host = await shown(pane);
   host.querySelectorAll<HTMLElement>('.twistie')[1]?.click();
   await drawn();
@@ -355,13 +355,13 @@ test('rows that were open are open again in another session of the same dump', a
 
   const next = contextWith(answers);
   Object.assign(next.state, restoreGraph(INFO, JSON.parse(JSON.stringify(state)) as GraphState));
-  const restored = await shown(typesPane(next));
+  const restored = await shown(typesPane.make(next));
   await drawn();
   assert.deepEqual(rows(restored), ['1', '1', '2', '2']);
 
   // the only row opens by itself, and is not kept
   const only = contextWith({ ...answers, 'memlens/heapTypes': { rows: [TYPE], total: 1 } });
-  const chain = await shown(typesPane(only));
+  const chain = await shown(typesPane.make(only));
   await drawn();
   assert.deepEqual([rows(chain), only.state.opened], [['1', '2', '2'], {}]);
 
@@ -403,13 +403,13 @@ test('why something is alive: the chain of an object, and the switches that its 
   const answers = {
     ...{ 'memlens/heapPaths': paths, 'memlens/heapOverview': OVERVIEW, 'memlens/heapLeastCut': cut },
   };
-  const host = await shown(whyPane(contextWith(answers, { is: 'object', object: 2 })));
+  const host = await shown(whyPane.make(contextWith(answers, { is: 'object', object: 2 })));
   assert.equal(host.querySelectorAll('.heap-chain li').length, 2);
   assert.equal(host.querySelectorAll('.heap-switch').length, 2);
   const together = host.querySelector('.heap-least-cut')?.textContent ?? '';
   assert.match(together, /2 .*1 MiB.*\.α .*\.β\.γ /s);
   assert.match(host.querySelector('.heap-cut')?.textContent ?? '', /1 MiB .*3 MiB/);
-  const nothing = await shown(whyPane(contextWith(answers)));
+  const nothing = await shown(whyPane.make(contextWith(answers)));
   assert.equal(nothing.querySelectorAll('.heap-switch').length, 0, 'nothing is explained');
 });
 
@@ -429,7 +429,7 @@ test('a path is copied without what the keys of collections contain', async () =
     'memlens/heapLeastCut': NO_CUT,
   };
   const context = contextWith(answers, { is: 'object', object: 2 });
-  const host = await shown(whyPane(context));
+  const host = await shown(whyPane.make(context));
   assert.match(host.textContent, /σ@κ/);
   host.querySelector<HTMLElement>('h3 .icon-button')?.click();
   const copied = context.did.find((each) => typeof each === 'string') ?? '';
@@ -492,7 +492,7 @@ test('a holder is left out by the menu of its link, and taken back by its chip',
       return { answer: Promise.resolve(found), cancel: () => undefined };
     },
   });
-  const host = await shown(whyPane(context));
+  const host = await shown(whyPane.make(context));
   const buttons = host.querySelectorAll<HTMLElement>('.heap-leave-out');
   assert.equal(
     buttons.length,
@@ -631,7 +631,7 @@ test('memory outside of the heap has columns and figures in dumps that know of a
     null,
     info,
   );
-  const pane = typesPane(types);
+  const pane = typesPane.make(types);
   const host = await shown(pane);
   host.querySelector<HTMLElement>('.heap-bar .icon-button')?.click();
   const lines = String(types.did.pop()).split('\n');
@@ -651,7 +651,7 @@ test('memory outside of the heap has columns and figures in dumps that know of a
       shallow_bytes: 20 * info.native_bytes,
     },
   );
-  const without = typesPane(little);
+  const without = typesPane.make(little);
   (await shown(without)).querySelector<HTMLElement>('.heap-bar .icon-button')?.click();
   assert.equal(
     String(little.did.pop()).split('\n')[0]?.split('\t').length,
@@ -720,7 +720,7 @@ test('what is unreachable isn’t asked why it is alive, and flags that most obj
   setFormat(ADDRESSES);
   const flagged = row(1, { flags: ['old', 'φ', 'uncollectible'] });
   const rows = { rows: [flagged], total: 1 };
-  const host = await shown(dominatorsPane(contextWith({ 'memlens/heapDominated': rows })));
+  const host = await shown(dominatorsPane.make(contextWith({ 'memlens/heapDominated': rows })));
   assert.deepEqual(
     [...(host.querySelector('.grid-row')?.querySelectorAll('.badge') ?? [])].map((each) => each.textContent),
     ['φ'],
@@ -845,7 +845,7 @@ test('bookmarks: rows lead to what they keep, and what is selected has its note 
   Object.assign(context.api, { post: (message: unknown) => posted.push(message) });
   const bookmarks = new HeapBookmarks(context.api, never);
   Object.assign(context, { bookmarks, bookmark: (of: unknown) => context.did.push({ bookmark: of }) });
-  const pane = await bookmarksPane(context).make();
+  const pane = bookmarksPane.make(context);
   const host = await shown(pane);
   const notes = [...host.querySelectorAll<HTMLElement>('.bookmark-note')];
   assert.deepEqual(

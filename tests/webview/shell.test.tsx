@@ -20,7 +20,7 @@ import type { Api } from '../../webview/src/api';
 import { RequestError } from '../../webview/src/base/request';
 import { ScopeBar } from '../../webview/src/timeline/scope';
 import { Cursors } from '../../webview/src/timeline/cursors';
-import { made, type Pane } from '../../webview/src/shell/pane';
+import { tabsOf, type Pane, type PaneOf } from '../../webview/src/shell/pane';
 import { Dock } from '../../webview/src/shell/dock';
 import { Headline } from '../../webview/src/shell/headline';
 import { saver } from '../../webview/src/shell/saver';
@@ -565,23 +565,24 @@ test('a summary that fails says so, and leaves the warnings of the file', async 
 test('the panel has a tab for a few panes and a menu for the others', async () => {
   const opened: string[] = [];
   const revealed: (string | undefined)[] = [];
-  const pane = (id: Pane['id'], title: string): Pane => ({
-    ...{ id, title, usesSet: true, View: (room) => <section {...room} /> },
-    Bar: ({ hidden }) => <p class="controls" id={`bar-${id}`} hidden={hidden} />,
-    update: () => {
-      opened.push(id);
-    },
-    reveal: ({ query }) => {
-      revealed.push(query);
-    },
-  });
+  const pane = (id: PaneOf['id'], title: string): PaneOf<null> => {
+    const made: Pane = {
+      View: (room) => <section {...room} />,
+      Bar: ({ hidden }) => <p class="controls" id={`bar-${id}`} hidden={hidden} />,
+      update: () => {
+        opened.push(id);
+      },
+      reveal: ({ query }) => {
+        revealed.push(query);
+      },
+    };
+    return { id, title, usesSet: true, make: () => (id === 'sql' ? Promise.resolve(made) : made) };
+  };
   // SAFETY: the cursors ask for nothing else.
   const api = { request: never } as Partial<Api> as Api;
   const cursors = new Cursors({ api, failed: never, filter: '' });
   const panes = [pane('liveSet', 'What’s in memory'), pane('flame', 'Flame graph'), pane('sql', 'SQL')];
-  const tabs = panes.map((each) =>
-    each.id === 'sql' ? { ...made(each), make: () => Promise.resolve(each) } : made(each),
-  );
+  const tabs = tabsOf(null, [...panes, { ...pane('oom', 'Nothing of it'), offered: () => false }]);
   const session = new BareSession();
   const dock = new Dock(session, tabs, 2, never, ({ hidden }) => (
     <ScopeBar cursors={cursors} name="at the peak" hidden={hidden} />

@@ -40,12 +40,12 @@ import type { Pane, PaneTab } from '../../webview/src/shell/pane';
 import { EmptyScreen, FailedScreen, ProgressScreen } from '../../webview/src/shell/screens';
 import { shareEntries } from '../../webview/src/shell/share';
 import { comparing, Toolbar } from '../../webview/src/shell/toolbar';
-import type { Bookmarks } from '../../webview/src/timeline/bookmarks';
 import { gapParts, gapSentence } from '../../webview/src/timeline/gap';
 import { Lanes } from '../../webview/src/timeline/lanes';
 import { timelineMenu } from '../../webview/src/timeline/menu';
 import { Panel } from '../../webview/src/timeline/panel';
 import { ScopeBar } from '../../webview/src/timeline/scope';
+import type { BookmarkTour } from '../../webview/src/timeline/bookmark-tour';
 import { bookmarksPane } from '../../webview/src/timeline/panes/bookmarks';
 import { oomPane } from '../../webview/src/timeline/panes/oom';
 import { sizesPane } from '../../webview/src/live-set/sizes';
@@ -264,10 +264,8 @@ test('sizes and bookmarks', async () => {
 
   const list = signal<readonly PlacedBookmark[]>([]);
   // SAFETY: the pane reads the list alone.
-  const owner = { bookmarks: { list } as unknown as Bookmarks, goTo: nothing, add: nothing };
-  const tab = bookmarksPane(owner)(contextWith({}));
-  const pane = await tab?.make();
-  assert.ok(pane);
+  const tour = { bookmarks: { list } } as unknown as BookmarkTour;
+  const pane = await bookmarksPane(tour).make(contextWith({}));
   const host = mountedPane(pane);
   await drawn();
   assertTranslated(host, 'no bookmarks');

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { AllocationSummary, Frame } from '../../extension/shared/protocol.gen';
 import { BOX_KEYS, FLAME_KEYS, STACK_KEYS } from '../../webview/src/flame/keys';
-import { GRAPH_KEYS, PROFILE_KEYS, TIMELINE_KEYS } from '../../webview/src/shell/keys';
+import { KEYS } from '../../webview/src/shell/keys';
 import { wheelTurn } from '../../webview/src/timeline/input/wheel';
 import { Names } from '../../webview/src/base/names';
 import { restoreState } from '../../webview/src/timeline/state';
@@ -172,10 +172,10 @@ describe('input', () => {
     key: string,
     held: Partial<Record<'shiftKey' | 'altKey' | 'ctrlKey' | 'metaKey', boolean>> = {},
   ) =>
-    TIMELINE_KEYS.actionOf({ key, shiftKey: false, altKey: false, ctrlKey: false, metaKey: false, ...held });
+    KEYS.timeline.actionOf({ key, shiftKey: false, altKey: false, ctrlKey: false, metaKey: false, ...held });
 
   it('gives every key to one action', () => {
-    const tables = { TIMELINE_KEYS, PROFILE_KEYS, GRAPH_KEYS, FLAME_KEYS, STACK_KEYS, BOX_KEYS };
+    const tables = { ...KEYS, FLAME_KEYS, STACK_KEYS, BOX_KEYS };
     for (const [name, { rows }] of Object.entries(tables)) {
       const keys = rows.flatMap((row) => row.keys);
       assert.ok(keys.length > 4, name);

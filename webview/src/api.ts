@@ -1,10 +1,10 @@
 // The only file that talks to the host.
 
 import { signal, type Signal } from '@preact/signals';
+import type { ViewCommand } from '../../extension/shared/commands';
 import type {
   FromWebviewMessage,
   ToWebviewMessage,
-  ViewCommand,
   ViewMethod,
   ViewParams,
   ViewResult,

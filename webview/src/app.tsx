@@ -3,7 +3,8 @@
 import { signal } from '@preact/signals';
 import { render } from 'preact';
 import { said, t } from './base/l10n';
-import type { ViewCommand, ViewState } from '../../extension/shared/messages';
+import type { ViewCommand } from '../../extension/shared/commands';
+import type { ViewState } from '../../extension/shared/messages';
 import type { Problem, TimelineInfo } from '../../extension/shared/protocol.gen';
 import type { Api, HostMessage } from './api';
 import { savePicture, takeReport, type AskedSvg } from './shell/export';

@@ -1,5 +1,5 @@
 import * as vscode from 'vscode';
-import { VIEW_COMMANDS } from '../../shared/messages';
+import { VIEW_COMMANDS } from '../../shared/commands.gen';
 import type { SnapshotEditorProvider } from '../editor/provider';
 
 export function registerViewCommands(editors: SnapshotEditorProvider): vscode.Disposable {

@@ -1,12 +1,12 @@
 import { randomBytes } from 'node:crypto';
 import * as vscode from 'vscode';
+import type { ViewCommand } from '../../shared/commands';
 import type {
   BookmarkChange,
   FromWebviewMessage,
   SavedForm,
   ShownFile,
   ToWebviewMessage,
-  ViewCommand,
   ViewState,
 } from '../../shared/messages';
 import type { OpenResult, Problem, ShownValue, SnapshotInfo } from '../../shared/protocol.gen';

@@ -6,11 +6,11 @@ import { EditorView } from '@codemirror/view';
 import assert from 'node:assert/strict';
 import path from 'node:path';
 import { CancellationTokenSource, ResponseError } from 'vscode-jsonrpc/node';
+import type { ViewCommand } from '../../../extension/shared/commands';
 import type {
   FromWebviewMessage,
   SeriesDump,
   ToWebviewMessage,
-  ViewCommand,
   ViewState,
 } from '../../../extension/shared/messages';
 import type { OpenResult, Problem, Requests } from '../../../extension/shared/protocol.gen';

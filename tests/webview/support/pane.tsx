@@ -4,10 +4,10 @@ import { mounted } from './dom';
 import type { Pane } from '../../../webview/src/shell/pane';
 
 /** Draws a pane, and after it its row of controls. */
-export function mountedPane({ id, title, View, Bar }: Pane): HTMLElement {
+export function mountedPane({ View, Bar }: Pane): HTMLElement {
   return mounted(
     <>
-      <View id={`pane-${id}`} role="tabpanel" aria-label={title} hidden={false} />
+      <View id="pane" role="tabpanel" aria-label="Ω" hidden={false} />
       {Bar && <Bar hidden={false} />}
     </>,
   );

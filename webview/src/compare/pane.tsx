@@ -25,9 +25,6 @@ const SEARCH_AFTER_MS = 150;
 export const comparePane = (context: CompareContext): Pane => new ComparePane(context);
 
 class ComparePane implements Pane {
-  readonly id = 'compare';
-  readonly title = t('Compare');
-  readonly usesSet = true;
   /** Why there is nothing to compare. */
   private readonly banner = signal<BannerText | null>(null);
   /** Raised when what is compared, or how, is another. */

@@ -1,9 +1,13 @@
-// The tab of the pane of a comparison, whose code is loaded when it is shown.
+// The pane of a comparison, whose code is loaded when it is shown.
 
 import { t } from '../base/l10n';
-import { always, later } from '../shell/pane';
+import type { PaneOf } from '../shell/pane';
 import type { CompareContext } from './comparison';
 
-export const compareTab = later<CompareContext>('compare', t('Compare'), true, always, async (context) =>
-  (await import('./pane')).comparePane(context),
-);
+export const comparePane: PaneOf<CompareContext> = {
+  id: 'compare',
+  title: t('Compare'),
+  palette: 'Show Comparison',
+  usesSet: true,
+  make: async (context) => (await import('./pane')).comparePane(context),
+};

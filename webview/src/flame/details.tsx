@@ -13,55 +13,22 @@ import { exactFigure, figure } from '../base/figure';
 import { count, exactBytes } from '../base/format';
 import { t } from '../base/l10n';
 import { shorten } from '../base/text';
-import type { KeptAttribution } from '../shell/attribution';
-import type { StackObjects } from './context';
 import { changeOf, changeSentence, changeText, sideFigures, turnOf, type Sided } from './difference';
-import { both, kindOf, nameText, share, type Places } from './words';
-
-export interface FlameDetailsEvents {
-  open(line: FlameLine, kind: FlameName['kind'], beside: boolean): void;
-  zoom(node: FlameNode): void;
-  go(node: FlameNode): void;
-  sandwich(name: FlameName): void;
-  focus(name: FlameName): void;
-  ignore(name: FlameName): void;
-  hide(name: FlameName): void;
-  collapse(name: FlameName): void;
-  objects(): void;
-}
+import { openLine, type FlameGraph, type ShownNode } from './graph';
+import { both, kindOf, nameText, share } from './words';
 
 const CALLERS_SHOWN = 40;
 
-/** What is shown of a box, and in which words. */
-interface Shown {
-  readonly answer: FlameNodeAnswer;
-  readonly isCount: boolean;
-  /** There are boxes to zoom to. */
-  readonly drawn: boolean;
-}
-
-/** What all of the details go by. */
-interface Ways {
-  readonly sided: () => Sided | null;
-  /** There are no functions in it to be put between callers and callees. */
-  readonly alone: boolean;
-  /** Where stacks allocated the objects of a heap dump. */
-  readonly objects: StackObjects | undefined;
-  readonly places: Places;
-  readonly attribution: Pick<KeptAttribution, 'name'>;
-  readonly events: FlameDetailsEvents;
-}
-
 export class FlameDetails {
-  private readonly shown = signal<Shown | null>(null);
+  private readonly shown = signal<ShownNode | null>(null);
 
-  constructor(private readonly ways: Ways) {}
+  constructor(private readonly graph: FlameGraph) {}
 
   readonly View = (): VNode => {
     const shown = this.shown.value;
     return (
       <aside class="flame-details" aria-label={t('The selected box')} hidden={!shown}>
-        {shown && <Details {...shown} ways={this.ways} />}
+        {shown && <Details {...shown} graph={this.graph} />}
       </aside>
     );
   };
@@ -74,38 +41,39 @@ export class FlameDetails {
     this.shown.value = null;
   }
 
-  show(shown: Shown): void {
+  show(shown: ShownNode): void {
     this.shown.value = shown;
   }
 }
 
-interface Props extends Shown {
-  readonly ways: Ways;
+interface Props extends ShownNode {
+  readonly graph: FlameGraph;
 }
 
 function Details(props: Props): VNode {
-  const { answer, isCount, ways } = props;
+  const { answer, isCount, graph } = props;
   const { node, path, lines } = answer;
   const { name } = node;
-  const sided = ways.sided();
+  const sided = graph.question.sided();
+  const { name: attribution } = graph.context.attribution;
   return (
     <>
       <h3>
         <bdi class="code">{shorten(nameText(name), 200)}</bdi>
       </h3>
-      <div class="muted">{[kindOf(name), ways.places.of(name)].filter(Boolean).join(' · ')}</div>
+      <div class="muted">{[kindOf(name), graph.places.of(name)].filter(Boolean).join(' · ')}</div>
       <dl>
         {sided ? (
-          <Changes answer={answer} sided={sided} attribution={ways.attribution.name} />
+          <Changes answer={answer} sided={sided} attribution={attribution} />
         ) : (
-          <Facts answer={answer} isCount={isCount} attribution={ways.attribution.name} />
+          <Facts answer={answer} isCount={isCount} attribution={attribution} />
         )}
       </dl>
       <Actions {...props} />
       {lines.length > 0 && <h4>{lines.length === 1 ? t('Line') : t('Lines')}</h4>}
       <ul class="flame-lines">
         {lines.map((line, i) => (
-          <Line key={i} line={line} name={name} isCount={isCount} ways={ways} />
+          <Line key={i} line={line} name={name} isCount={isCount} graph={graph} />
         ))}
       </ul>
       {path.length > 0 && <h4>{t('Called from')}</h4>}
@@ -114,7 +82,7 @@ function Details(props: Props): VNode {
           .slice(-CALLERS_SHOWN)
           .reverse()
           .map((caller) => (
-            <Caller key={caller.node} node={caller} ways={ways} />
+            <Caller key={caller.node} node={caller} graph={graph} />
           ))}
       </ol>
     </>
@@ -214,20 +182,20 @@ function Changes({ answer, sided, attribution }: ChangesProps): VNode {
   );
 }
 
-function Actions({ answer, drawn, ways }: Props): VNode {
+function Actions({ answer, drawn, graph }: Props): VNode {
   const { node } = answer;
   const { name } = node;
-  const { events } = ways;
+  const { commands, selection } = graph;
   const real = node.node !== 0 && name.kind !== 'none';
   const collapses = real && name.package !== '' && !name.is_package;
   const actions: readonly (readonly [boolean, string, string, () => void])[] = [
-    [Boolean(ways.objects?.show), t('Show Objects'), 'O', () => events.objects()],
-    [drawn, t('Zoom'), 'Enter', () => events.zoom(node)],
-    [real && !ways.alone, t('Sandwich'), 'W', () => events.sandwich(name)],
-    [real, t('Focus'), 'F', () => events.focus(name)],
-    [real && !name.is_package, t('Ignore'), 'I', () => events.ignore(name)],
-    [real, t('Hide'), 'H', () => events.hide(name)],
-    [collapses, t('Collapse {0}', shorten(name.package, 24)), 'C', () => events.collapse(name)],
+    [commands.hasObjects, t('Show Objects'), 'O', () => commands.showObjects()],
+    [drawn, t('Zoom'), 'Enter', () => commands.zoomToNode(node)],
+    [real && !graph.source.compared, t('Sandwich'), 'W', () => selection.toSandwich(name)],
+    [real, t('Focus'), 'F', () => commands.focus(name)],
+    [real && !name.is_package, t('Ignore'), 'I', () => commands.ignore(name)],
+    [real, t('Hide'), 'H', () => commands.hide(name)],
+    [collapses, t('Collapse {0}', shorten(name.package, 24)), 'C', () => commands.collapse(name)],
   ];
   return (
     <div class="flame-actions">
@@ -247,12 +215,12 @@ interface LineProps {
   readonly line: FlameLine;
   readonly name: FlameName;
   readonly isCount: boolean;
-  readonly ways: Ways;
+  readonly graph: FlameGraph;
 }
 
-function Line({ line, name, isCount, ways }: LineProps): VNode {
-  const sided = ways.sided();
-  const text = shorten(line.line > 0 ? ways.places.of(line) : line.file || line.function, 260);
+function Line({ line, name, isCount, graph }: LineProps): VNode {
+  const sided = graph.question.sided();
+  const text = shorten(line.line > 0 ? graph.places.of(line) : line.file || line.function, 260);
   const figures = sided
     ? changeText(changeOf(line.sides), sided.whole, sided.scale)
     : isCount
@@ -267,7 +235,7 @@ function Line({ line, name, isCount, ways }: LineProps): VNode {
           type="button"
           class="link"
           title={t('Open {0}', `${shorten(line.file, 300)}:${line.line}`)}
-          onClick={(event) => ways.events.open(line, name.kind, event.ctrlKey || event.metaKey)}
+          onClick={(event) => openLine(graph, line, name.kind, event.ctrlKey || event.metaKey)}
         >
           <bdi>{text}</bdi>
         </button>
@@ -277,8 +245,8 @@ function Line({ line, name, isCount, ways }: LineProps): VNode {
   );
 }
 
-function Caller({ node, ways }: { readonly node: FlameNode; readonly ways: Ways }): VNode {
-  const sided = ways.sided();
+function Caller({ node, graph }: { readonly node: FlameNode; readonly graph: FlameGraph }): VNode {
+  const sided = graph.question.sided();
   const figures = sided ? changeSentence(changeOf(node.sides), sided) : both(node.bytes, node.count);
   return (
     <li>
@@ -286,11 +254,11 @@ function Caller({ node, ways }: { readonly node: FlameNode; readonly ways: Ways 
         type="button"
         class="link"
         title={`${shorten(nameText(node.name), 300)}: ${figures}`}
-        onClick={() => ways.events.go(node)}
+        onClick={() => graph.selection.go(node)}
       >
         <bdi class="code">{shorten(nameText(node.name), 80)}</bdi>
       </button>{' '}
-      <span class="muted">{ways.places.of(node.name)}</span>
+      <span class="muted">{graph.places.of(node.name)}</span>
     </li>
   );
 }

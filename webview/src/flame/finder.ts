@@ -1,18 +1,10 @@
 // What a search found in a flame graph, and the way from match to match.
 
 import type { FlameNode, FlameSearchAnswer } from '../../../extension/shared/protocol.gen';
-import type { Pending } from '../base/request';
 import { Latest } from '../base/latest';
 import { plural, t } from '../base/l10n';
+import type { FlameGraph } from './graph';
 import { amount, share } from './words';
-
-export interface FinderEvents {
-  ask(text: string): Pending<FlameSearchAnswer>;
-  /** Shown beside the search box. */
-  status(text: string): void;
-  say(text: string): void;
-  failed(error: unknown): void;
-}
 
 export class FlameFinder {
   private found: FlameSearchAnswer | null = null;
@@ -20,7 +12,7 @@ export class FlameFinder {
   private isCount = false;
   private readonly latest = new Latest();
 
-  constructor(private readonly events: FinderEvents) {}
+  constructor(private readonly graph: FlameGraph) {}
 
   search(text: string, isCount: boolean): void {
     this.cancel();
@@ -28,17 +20,17 @@ export class FlameFinder {
     this.match = -1;
     this.isCount = isCount;
     if (text === '') {
-      this.events.status('');
+      this.graph.toolbar.setFound('');
       return;
     }
     this.latest.ask(
-      this.events.ask(text),
+      this.graph.source.search(this.graph.question.params, text),
       (found) => {
         this.found = found;
         this.showPlace();
-        this.events.say(this.words(found));
+        this.graph.say(this.words(found));
       },
-      (error) => this.events.failed(error),
+      (error) => this.graph.failed(error),
     );
   }
 
@@ -63,7 +55,7 @@ export class FlameFinder {
     const { length } = found.matches;
     const place = `${match + 1}/${length}`;
     const words = this.words(found);
-    this.events.status(
+    this.graph.toolbar.setFound(
       match < 0
         ? words
         : length < found.nodes

@@ -4,29 +4,18 @@ import { signal } from '@preact/signals';
 import type { VNode } from 'preact';
 import type { FlameFunction, FlameFunctionsAnswer } from '../../../extension/shared/protocol.gen';
 import type { ViewParams } from '../../../extension/shared/messages';
-import type { Pending } from '../base/request';
-import type { KeptAttribution } from '../shell/attribution';
 import { turned } from '../base/latest';
 import { t } from '../base/l10n';
-import type { MenuEntry } from '../widgets/menu';
 import { LazyRows, type LazyAnswer } from '../widgets/lazy-rows';
 import { LazyTree } from '../widgets/lazy-tree';
 import type { GridCell } from '../widgets/grid';
 import { changeCell, isCharged, nameCell, shareCell, sizeCell } from './cells';
-import { countText, type Sided } from './difference';
-import type { Places } from './words';
+import { countText } from './difference';
+import type { FlameGraph, Opening } from './graph';
 
 type Functions = FlameFunctionsAnswer & LazyAnswer<FlameFunction>;
 
 export type FunctionOrder = ViewParams<'memlens/flameFunctions'>['order'];
-
-export interface FunctionsEvents {
-  ask(order: FunctionOrder, reverse: boolean, offset: number, limit: number): Pending<FlameFunctionsAnswer>;
-  chosen(row: FlameFunction, opening: { beside: boolean } | null): void;
-  menu(row: FlameFunction): readonly MenuEntry[];
-  key(event: KeyboardEvent): boolean;
-  failed(error: unknown): void;
-}
 
 const PAGE = 200;
 /** Where the columns stand that there is room for beside the trees of a function: name, self and inclusive. */
@@ -49,23 +38,26 @@ export class FlameFunctions {
   private isCount = false;
   private chosen: number | null = null;
 
-  constructor(
-    events: FunctionsEvents,
-    private readonly places: Places,
-    private readonly attribution: Pick<KeptAttribution, 'rule'>,
-    private readonly sided: () => Sided | null,
-  ) {
+  constructor(private readonly graph: FlameGraph) {
     this.rows = new LazyRows<FlameFunction, Functions>(
       {
-        ask: (_, offset, limit) =>
-          turned(events.ask(this.order, this.reverse, offset, limit), (answer) => ({
-            ...{ ...answer, offset, children: answer.functions },
-          })),
+        ask: (_, offset, limit) => {
+          const { order, reverse } = this;
+          const { params } = graph.question;
+          const asked = graph.source.functions(
+            // from the bottom up the outermost caller would be what has a value of its own
+            { ...params, options: { ...params.options, direction: 'top_down' } },
+            { order, reverse, offset, limit },
+          );
+          return turned(asked, (answer) => ({ ...answer, offset, children: answer.functions }));
+        },
         hasChildren: () => false,
-        failed: (error) => events.failed(error),
+        failed: (error) => graph.failed(error),
       },
       { page: PAGE },
     );
+    const turn = ({ name }: FlameFunction, opening: Opening): void =>
+      graph.selection.turnSandwich(name, opening);
     this.tree = new LazyTree(t('Functions'), this.rows, {
       id: ({ name }) => String(name.name),
       cells: ({ node }) => this.some(this.cells(node)),
@@ -78,14 +70,14 @@ export class FlameFunctions {
         this.updateColumns();
         this.rows.reset();
       },
-      pick: ({ node }, opened, beside) => events.chosen(node, opened ? { beside } : null),
-      menu: ({ node }) => events.menu(node),
+      pick: ({ node }, opened, beside) => turn(node, opened ? { beside } : null),
+      menu: ({ node }) => graph.commands.menu(node.name, () => turn(node, { beside: false })),
       key: (event, node) => {
         if (event.key === 'w' && node) {
-          events.chosen(node, null);
+          turn(node, null);
           return true;
         }
-        return events.key(event);
+        return graph.commands.take(event);
       },
     });
     this.updateColumns();
@@ -124,12 +116,12 @@ export class FlameFunctions {
 
   private columns(): readonly Column[] {
     // a change has an arrow and a sign before its figure
-    const figureWidth = this.sided() ? '128px' : '84px';
+    const figureWidth = this.graph.question.sided() ? '128px' : '84px';
     return [
       { name: t('Function'), title: t('Sort by name'), width: 'minmax(140px, 1fr)', order: 'name' },
       {
         ...{ name: t('Self'), width: figureWidth, order: 'self' },
-        title: `${t('What is charged to it')}. ${this.attribution.rule}`,
+        title: `${t('What is charged to it')}. ${this.graph.context.attribution.rule}`,
       },
       { name: t('Share'), title: t('Own share of the whole'), width: '112px', order: null },
       {
@@ -158,10 +150,10 @@ export class FlameFunctions {
 
   private cells(row: FlameFunction): readonly GridCell[] {
     const { isCount } = this;
-    const sided = this.sided();
+    const sided = this.graph.question.sided();
     const total = (isCount ? this.rows.latest?.total_count : this.rows.latest?.total_bytes) ?? 0;
     return [
-      nameCell(row.name, this.places, isCharged(row.self_bytes, row.self_sides)),
+      nameCell(row.name, this.graph.places, isCharged(row.self_bytes, row.self_sides)),
       sided ? changeCell(row.self_sides, sided) : [sizeCell(row.self_bytes)],
       shareCell(isCount ? row.self_count : row.self_bytes, total),
       sided ? changeCell(row.sides, sided) : [sizeCell(row.bytes)],

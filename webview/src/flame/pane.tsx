@@ -15,9 +15,11 @@ import { FlameCrumbs } from './crumbs';
 import { FlameDetails } from './details';
 import { changeFigures, type Sided } from './difference';
 import { FlameFinder } from './finder';
+import type { FlameGraph } from './graph';
 import { FlameHover } from './hover';
 import { ChangeLegend } from './legend';
 import { FlamePlot } from './plot';
+import { listenTo } from './pointer';
 import { FlameQuestion } from './question';
 import { FlameSandwich } from './sandwich';
 import { FlameSelection } from './selection';
@@ -26,14 +28,6 @@ import { ownSource, type FlameSource } from './source';
 import { exposeFlameForTests } from './test-hook';
 import { FlameToolbar } from './toolbar';
 import { FlameTree } from './tree';
-import {
-  commandEvents,
-  detailsEvents,
-  listenTo,
-  sandwichEvents,
-  treeEvents,
-  type FlameParts,
-} from './wiring';
 import { amount, Places, share } from './words';
 
 /** It is a pane, or a picture with its controls over it. */
@@ -59,16 +53,14 @@ export const flamePane = (context: SetFlameContext, First?: ComponentType): Flam
   );
 
 /** A flame graph with all that belongs to it; `kept` is how it is shown, `source` whom it asks. */
-export class FlamePane implements Pane, FlameParts {
-  readonly id = 'flame';
-  readonly title = t('Flame graph');
-  readonly usesSet = true;
+export class FlamePane implements Pane, FlameGraph {
   readonly question: FlameQuestion;
+  readonly places: Places;
   readonly toolbar: FlameToolbar;
   readonly plot: FlamePlot;
   private readonly tree: FlameTree;
-  private readonly sandwich: FlameSandwich;
-  private readonly details: FlameDetails;
+  readonly sandwich: FlameSandwich;
+  readonly details: FlameDetails;
   readonly commands: FlameCommands;
   readonly hover: FlameHover;
   private readonly crumbs: FlameCrumbs;
@@ -87,7 +79,7 @@ export class FlamePane implements Pane, FlameParts {
 
   constructor(
     readonly context: FlameContext,
-    private readonly kept: KeptFlame,
+    readonly kept: KeptFlame,
     readonly source: FlameSource,
     /** What it is of, in words. */
     setName: () => string,
@@ -98,6 +90,7 @@ export class FlamePane implements Pane, FlameParts {
     const question = new FlameQuestion(context, kept, source, setName);
     this.question = question;
     const places = new Places(() => this.settings.wholePaths);
+    this.places = places;
     const failed = (error: unknown): void => this.failed(error);
     this.toolbar = new FlameToolbar(
       {
@@ -121,38 +114,15 @@ export class FlamePane implements Pane, FlameParts {
       },
       places,
     );
-    this.details = new FlameDetails({
-      ...{ sided: question.sided, alone: source.compared !== null, places, objects: context.objects },
-      ...{ attribution: context.attribution, events: detailsEvents(this) },
+    this.details = new FlameDetails(this);
+    this.tree = new FlameTree(t('Call tree'), this, () => question.params, {
+      attribution: context.attribution,
     });
-    this.tree = new FlameTree(
-      t('Call tree'),
-      treeEvents(this, () => question.params),
-      places,
-      { sided: question.sided, attribution: context.attribution },
-    );
-    this.sandwich = new FlameSandwich(sandwichEvents(this), places, context.attribution, question.sided);
-    this.selection = new FlameSelection(
-      context,
-      kept,
-      question,
-      source,
-      { plot: this.plot, details: this.details, sandwich: this.sandwich, places },
-      {
-        changed: () => this.keepPlace(),
-        showFunctions: (name) => this.change({ form: 'functions', sandwich: name }),
-        say: (text) => this.say(text),
-        lost: () => this.toRestore !== null,
-      },
-    );
+    this.sandwich = new FlameSandwich(this);
+    this.selection = new FlameSelection(this);
     this.crumbs = new FlameCrumbs(this.plot, (facts) => this.commands.zoomTo(facts));
-    this.finder = new FlameFinder({
-      ask: (text) => source.search(question.params, text),
-      status: (text) => this.toolbar.setFound(text),
-      say: (text) => this.say(text),
-      failed,
-    });
-    this.commands = new FlameCommands(this.plot, kept, commandEvents(this));
+    this.finder = new FlameFinder(this);
+    this.commands = new FlameCommands(this);
     this.hover = new FlameHover(
       this.plot,
       (node) => source.node(question.params, node),
@@ -332,14 +302,18 @@ export class FlamePane implements Pane, FlameParts {
     this.selection.fetch(node, null);
   }
 
-  private keepPlace(): void {
+  get isReturning(): boolean {
+    return this.toRestore !== null;
+  }
+
+  keepPlace(): void {
     if (this.source.compared) return;
     this.toRestore = null;
     const { node } = this.selection;
     this.kept.set({ place: { of: JSON.stringify(this.question.params), ...this.plot.target, node } });
   }
 
-  private say(text: string): void {
+  say(text: string): void {
     this.hasSaid = true;
     this.context.say(text);
   }

@@ -1,13 +1,19 @@
 // Which tree of calls a flame graph is of, and in which measure.
 
-import type { AllocationSet, SnapshotInfo } from '../../../extension/shared/protocol.gen';
+import type { FlameName, AllocationSet, SnapshotInfo } from '../../../extension/shared/protocol.gen';
 import { t } from '../base/l10n';
 import type { FlameContext } from './context';
 import { never } from '../shell/model';
 import { SIGNED, type Sided } from './difference';
-import { halfParams, type Half } from './sandwich';
 import { isDrawn, treeParams, type FlameSettings, type KeptFlame, type TreeParams } from './settings';
 import type { FlameSource } from './source';
+
+export type Half = TreeParams['options']['direction'];
+
+/** What a half's requests are about: stacks through the function, up from it or down. */
+export function halfParams(params: TreeParams, direction: Half, name: FlameName): TreeParams {
+  return { ...params, options: { ...params.options, direction, focus: name.name } };
+}
 
 export class FlameQuestion {
   constructor(

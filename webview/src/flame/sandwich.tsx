@@ -6,28 +6,12 @@ import type { FlameName, FlameNodeAnswer } from '../../../extension/shared/proto
 import { bytes } from '../base/format';
 import { count, plural, t } from '../base/l10n';
 import { shorten } from '../base/text';
-import type { KeptAttribution } from '../shell/attribution';
 import { IconButton } from '../widgets/icon-button';
-import type { Sided } from './difference';
-import { FlameFunctions, type FunctionsEvents } from './functions';
-import type { TreeParams } from './settings';
-import { FlameTree, type FlameTreeEvents } from './tree';
-import { kindOf, nameText, type Places } from './words';
-
-export interface SandwichEvents extends FunctionsEvents {
-  /** The tree of one half, and what happens on it. */
-  half(direction: Half): FlameTreeEvents;
-  /** Opens the line that the function is named by. */
-  openLine(beside: boolean): void;
-  close(): void;
-}
-
-export type Half = TreeParams['options']['direction'];
-
-/** What a half's requests are about: stacks through the function, up from it or down. */
-export function halfParams(params: TreeParams, direction: Half, name: FlameName): TreeParams {
-  return { ...params, options: { ...params.options, direction, focus: name.name } };
-}
+import { FlameFunctions } from './functions';
+import type { FlameGraph } from './graph';
+import type { Half } from './question';
+import { FlameTree } from './tree';
+import { kindOf, nameText } from './words';
 
 /** The function that the trees are about. */
 interface Chosen {
@@ -43,15 +27,12 @@ export class FlameSandwich {
   private readonly callees: FlameTree;
   private readonly chosen = signal<Chosen | null>(null);
 
-  constructor(
-    private readonly events: SandwichEvents,
-    private readonly places: Places,
-    attribution: Pick<KeptAttribution, 'rule'>,
-    sided: () => Sided | null,
-  ) {
-    this.functions = new FlameFunctions(events, places, attribution, sided);
-    this.callers = new FlameTree(t('Callers'), events.half('bottom_up'), places, { narrow: true, sided });
-    this.callees = new FlameTree(t('Callees'), events.half('top_down'), places, { narrow: true, sided });
+  constructor(private readonly graph: FlameGraph) {
+    const half = (name: string, direction: Half): FlameTree =>
+      new FlameTree(name, graph, () => graph.question.halfOf(direction), { narrow: true });
+    this.functions = new FlameFunctions(graph);
+    this.callers = half(t('Callers'), 'bottom_up');
+    this.callees = half(t('Callees'), 'top_down');
   }
 
   readonly View = ({ hidden }: { readonly hidden: boolean }): VNode => {
@@ -60,7 +41,7 @@ export class FlameSandwich {
       <div class="flame-sandwich" hidden={hidden}>
         <this.functions.View />
         <section class="flame-halves" aria-label={t('Callers and callees')} hidden={!chosen}>
-          <header>{chosen && <Head {...chosen} places={this.places} events={this.events} />}</header>
+          <header>{chosen && <Head {...chosen} graph={this.graph} />}</header>
           <this.callers.View />
           <this.callees.View />
         </section>
@@ -103,11 +84,10 @@ export class FlameSandwich {
 }
 
 interface HeadProps extends Chosen {
-  readonly places: Places;
-  readonly events: SandwichEvents;
+  readonly graph: FlameGraph;
 }
 
-function Head({ name, answer, isCount, places, events }: HeadProps): VNode {
+function Head({ name, answer, isCount, graph }: HeadProps): VNode {
   const line = answer?.lines[0];
   const opens = line !== undefined && line.line > 0 && answer?.node.name.kind !== 'native';
   return (
@@ -124,12 +104,16 @@ function Head({ name, answer, isCount, places, events }: HeadProps): VNode {
           type="button"
           class="link"
           title={t('Open {0}', `${shorten(line.file, 300)}:${line.line}`)}
-          onClick={(event) => events.openLine(event.ctrlKey || event.metaKey)}
+          onClick={(event) => graph.selection.fetchSandwich({ beside: event.ctrlKey || event.metaKey })}
         >
-          {places.of(line)}
+          {graph.places.of(line)}
         </button>
       )}
-      <IconButton icon="close" label={t('Close callers and callees')} press={() => events.close()} />
+      <IconButton
+        icon="close"
+        label={t('Close callers and callees')}
+        press={() => graph.selection.turnSandwich(null)}
+      />
     </>
   );
 }

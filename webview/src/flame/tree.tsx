@@ -2,34 +2,20 @@
 
 import type { VNode } from 'preact';
 import type { FlameChildrenAnswer, FlameNode } from '../../../extension/shared/protocol.gen';
-import type { Pending } from '../base/request';
 import { figure } from '../base/figure';
 import { count } from '../base/format';
 import { t } from '../base/l10n';
 import type { KeptAttribution } from '../shell/attribution';
-import type { MenuEntry } from '../widgets/menu';
 import { LazyRows, type NodeRow } from '../widgets/lazy-rows';
 import { LazyTree } from '../widgets/lazy-tree';
 import type { GridCell, GridColumn } from '../widgets/grid';
 import { comparedCells, isCharged, nameCell, shareCell, sizeCell } from './cells';
-import type { Sided } from './difference';
-import type { Places } from './words';
-
-export interface FlameTreeEvents {
-  ask(node: number, offset: number, limit: number): Pending<FlameChildrenAnswer>;
-  selected(node: FlameNode): void;
-  open(node: FlameNode, beside: boolean): void;
-  menu(node: FlameNode): readonly MenuEntry[];
-  /** A key that is not the table's own; true when it was taken. */
-  key(event: KeyboardEvent): boolean;
-  failed(error: unknown): void;
-}
+import type { FlameGraph, Opening } from './graph';
+import type { TreeParams } from './settings';
 
 export interface FlameTreeOptions {
   /** With a few columns, the first of which says what the tree is. */
   readonly narrow?: boolean;
-  /** What its rows have two sides of; null where they have one. */
-  readonly sided?: () => Sided | null;
   /** By which rule rows have something of their own, where a column shows it. */
   readonly attribution?: Pick<KeptAttribution, 'rule'> | null;
 }
@@ -46,34 +32,37 @@ export class FlameTree {
 
   constructor(
     private readonly label: string,
-    private readonly events: FlameTreeEvents,
-    private readonly places: Places,
+    private readonly graph: FlameGraph,
+    /** Which tree it is. */
+    params: () => TreeParams,
     private readonly options: FlameTreeOptions = {},
   ) {
     this.rows = new LazyRows({
-      ask: (node, offset, limit) => events.ask(node?.node ?? 0, offset, limit),
+      ask: (node, offset, limit) => graph.source.children(params(), node?.node ?? 0, offset, limit),
       hasChildren: ({ children }) => children > 0,
-      failed: (error) => events.failed(error),
+      failed: (error) => graph.failed(error),
     });
-    const { sided } = options;
+    const { sided } = graph.question;
+    const fetch = ({ node }: FlameNode, opening: Opening): void =>
+      graph.selection.fetch(node, opening, params());
     this.tree = new LazyTree(label, this.rows, {
       id: ({ node }) => String(node),
       cells: ({ node }) => {
-        const of = sided?.() ?? null;
-        return this.some(of ? comparedCells(node, places, of) : this.cells(node));
+        const of = sided();
+        return this.some(of ? comparedCells(node, graph.places, of) : this.cells(node));
       },
       rest: ({ answer }) =>
-        answer && !sided?.()
+        answer && !sided()
           ? this.some([[figure(answer.rest_bytes)], [], [], [count(answer.rest_count)]], 1)
           : [],
       isSelected: (row) => row === this.chosen,
-      moved: (row) => this.choose(row),
+      moved: (row) => this.choose(row, fetch),
       pick: (row, opened, beside) => {
-        this.choose(row);
-        if (opened) events.open(row.node, beside);
+        this.choose(row, fetch);
+        if (opened) fetch(row.node, { beside });
       },
-      menu: ({ node }) => events.menu(node),
-      key: (event) => events.key(event),
+      menu: ({ node }) => graph.commands.menu(node.name, () => fetch(node, { beside: false })),
+      key: (event) => graph.commands.take(event),
     });
     this.tree.show(this.columns());
   }
@@ -101,7 +90,7 @@ export class FlameTree {
 
   private columns(): readonly GridColumn[] {
     const { narrow, attribution } = this.options;
-    const sided = this.options.sided?.() ?? null;
+    const sided = this.graph.question.sided();
     const column = (name: string, title: string, width: string, number = true): GridColumn => ({
       ...{ name, title, width, number },
       sort: null,
@@ -131,18 +120,18 @@ export class FlameTree {
     ]);
   }
 
-  private choose(row: NodeRow<FlameNode>): void {
+  private choose(row: NodeRow<FlameNode>, fetch: (node: FlameNode, opening: Opening) => void): void {
     if (row === this.chosen) return;
     this.chosen = row;
     this.tree.redraw();
-    this.events.selected(row.node);
+    fetch(row.node, null);
   }
 
   private cells(node: FlameNode): readonly GridCell[] {
     const { isCount } = this;
     const { total_count: totalCount = 0, total_bytes: totalBytes = 0 } = this.rows.latest ?? {};
     return [
-      nameCell(node.name, this.places, isCharged(node.self_bytes, node.self_sides)),
+      nameCell(node.name, this.graph.places, isCharged(node.self_bytes, node.self_sides)),
       [sizeCell(node.bytes)],
       shareCell(isCount ? node.count : node.bytes, isCount ? totalCount : totalBytes),
       [sizeCell(node.self_bytes)],

@@ -2,7 +2,8 @@
 
 import { signal } from '@preact/signals';
 import { render, type VNode } from 'preact';
-import type { FleetState, ViewCommand } from '../../../extension/shared/messages';
+import type { ViewCommand } from '../../../extension/shared/commands';
+import type { FleetState } from '../../../extension/shared/messages';
 import type { Api, HostMessage } from '../api';
 import type { AskedSvg } from '../shell/export';
 import { css } from '../canvas/colour';

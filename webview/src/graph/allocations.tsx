@@ -11,7 +11,7 @@ import { exactly } from '../base/text';
 import type { SetFlameContext, StackObjects } from '../flame/context';
 import { flamePane } from '../flame/pane';
 import type { KeptFlame } from '../flame/settings';
-import type { PaneTab } from '../shell/pane';
+import type { PaneOf } from '../shell/pane';
 import { Dropdown } from '../widgets/choice';
 import { WITHOUT_STACK, type GraphSession } from './session';
 
@@ -33,32 +33,28 @@ export class Allocations {
     session.whileShown(effect(() => setFigures({ unit: this.unit, counts: 'object' })));
   }
 
-  get tab(): PaneTab {
-    return {
-      ...{
-        id: 'flame',
-        title: this.session.info.outside ? t('Native memory') : t('Allocation stacks'),
-        usesSet: false,
-      },
-      make: () => {
-        const pane = flamePane(this.context(), this.Values);
-        pane.without('value', 'order');
-        const { id, usesSet, View, Bar } = pane;
-        return {
-          ...{ id, title: this.tab.title, usesSet, View, Bar },
-          update: (changes) => {
-            if (changes.has('filter')) this.sumRest();
-            pane.update(changes);
-          },
-          key: (event) => pane.key(event),
-          dispose: () => {
-            this.summing.cancel();
-            pane.dispose();
-          },
-        };
-      },
-    };
-  }
+  readonly pane: PaneOf<GraphSession> = {
+    id: 'flame',
+    title: ({ info }) => (info.outside ? t('Native memory') : t('Allocation stacks')),
+    make: () => {
+      const pane = flamePane(this.context(), this.Values);
+      pane.without('value', 'order');
+      const { View, Bar } = pane;
+      return {
+        View,
+        Bar,
+        update: (changes) => {
+          if (changes.has('filter')) this.sumRest();
+          pane.update(changes);
+        },
+        key: (event) => pane.key(event),
+        dispose: () => {
+          this.summing.cancel();
+          pane.dispose();
+        },
+      };
+    },
+  };
 
   /** Says what has no stack, of what the filter leaves. */
   private sumRest(): void {

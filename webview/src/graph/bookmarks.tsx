@@ -8,8 +8,8 @@ import { bytes } from '../base/format';
 import { plural, said, t } from '../base/l10n';
 import { visible } from '../base/text';
 import { BookmarkList } from '../shell/bookmark-list';
-import { bookmarksTab } from '../shell/bookmarks-pane';
-import type { PaneTab } from '../shell/pane';
+import { BOOKMARKS, bookmarksOf } from '../shell/bookmarks-pane';
+import type { Pane, PaneOf } from '../shell/pane';
 import { IconButton } from '../widgets/icon-button';
 import { sameSelection, type GraphContext } from './context';
 import { ObjectButton } from './object-button';
@@ -59,10 +59,11 @@ function nameOf({ object, place, name, objects }: HeapBookmark): string {
   return plural(objects, '{0} object: {1}', '{0} objects: {1}', type);
 }
 
-export function bookmarksPane(context: GraphContext): PaneTab {
-  const { bookmarks } = context;
-  return bookmarksTab<HeapBookmark>({
-    bookmarks,
+export const bookmarksPane = { ...BOOKMARKS, make: makePane } satisfies PaneOf<GraphContext>;
+
+function makePane(context: GraphContext): Pane {
+  return bookmarksOf<HeapBookmark>({
+    bookmarks: context.bookmarks,
     columns: [
       { title: t('Kind'), cell: ({ place }) => KIND_NAMES[place.is] },
       { title: t('Name'), holds: 'name', cell: (one) => <Name one={one} context={context} /> },

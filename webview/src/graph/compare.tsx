@@ -35,9 +35,6 @@ import { copiedObject, objectsText } from './words';
 const SEARCH_AFTER_MS = 150;
 
 export class ComparePane implements Pane {
-  readonly id = 'compare';
-  readonly title = t('Compare');
-  readonly usesSet = false;
   readonly series: SeriesPart;
   private readonly tree: HeapTree<CompareNode>;
   private readonly findings: FindingsPart;

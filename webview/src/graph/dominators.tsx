@@ -4,7 +4,7 @@
 import type { ObjectRow } from '../../../extension/shared/protocol.gen';
 import { t } from '../base/l10n';
 import { turned } from '../base/latest';
-import type { Pane } from '../shell/pane';
+import type { Pane, PaneOf } from '../shell/pane';
 import {
   figureColumn,
   gridColumns,
@@ -42,10 +42,18 @@ function rowsOf(
   }));
 }
 
-export function dominatorsPane(context: GraphContext): Pane {
-  const title = t('Dominators');
+const TITLE = t('Dominators');
+
+export const dominatorsPane = {
+  id: 'dominators',
+  title: TITLE,
+  palette: 'Show Dominator Tree',
+  make: makePane,
+} satisfies PaneOf<GraphContext>;
+
+function makePane(context: GraphContext): Pane {
   const isOfPaths = (): boolean => context.tree.peek() === 'paths';
-  const tree = new HeapTree<TreeRow>(title, context, {
+  const tree = new HeapTree<TreeRow>(TITLE, context, {
     keptFor: 'dominators',
     ask: (node, offset, limit) => {
       const { api, filter } = context;
@@ -94,7 +102,7 @@ export function dominatorsPane(context: GraphContext): Pane {
   };
   return treePane(
     {
-      ...{ id: 'dominators', title },
+      title: TITLE,
       update: (changes) => {
         if (changes.has('filter') || changes.has('tree'))
           tree.show(

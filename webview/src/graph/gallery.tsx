@@ -11,7 +11,7 @@ import { isCancelled } from '../base/latest';
 import type { Pending } from '../base/request';
 import { visible } from '../base/text';
 import { Bar } from '../shell/bar';
-import type { BarRoom, Pane, PaneRoom } from '../shell/pane';
+import type { BarRoom, Pane, PaneOf, PaneRoom } from '../shell/pane';
 import { Dropdown } from '../widgets/choice';
 import { copyItems, copyTable, type CopiedTable } from '../widgets/copy';
 import { IconButton } from '../widgets/icon-button';
@@ -27,11 +27,18 @@ import { bytesAndNative, bytesCell, copiedObject, countCell, copiedText, objectT
 const PAGE = 100;
 const TILE = { width: 156, height: 200 };
 
-export function imagesPane(context: GraphContext): Pane {
+export const imagesPane = {
+  id: 'images',
+  title: t('Images'),
+  palette: 'Show Images of a Heap Dump',
+  offered: ({ info }) => info.image_types.length > 0,
+  make: makePane,
+} satisfies PaneOf<GraphContext>;
+
+function makePane(context: GraphContext): Pane {
   const gallery = new Gallery(context);
   const order = signal(context.state.images);
   return {
-    ...{ id: 'images', title: t('Images'), usesSet: false },
     View: (room: PaneRoom) => (
       <section {...room} class="pane heap-images">
         <gallery.View />

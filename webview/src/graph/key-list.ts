@@ -3,12 +3,12 @@
 import { t } from '../base/l10n';
 import { BOX_KEYS, flamePart, STACK_KEYS } from '../flame/keys';
 import { HISTORY, type Part } from '../shell/help';
-import { GRAPH_KEYS } from '../shell/keys';
+import { KEYS } from '../shell/keys';
 
 /** With `stacks` it is known where objects were allocated. */
 export function graphKeys(stacks: boolean): readonly Part[] {
   return [
-    [t('View'), [...GRAPH_KEYS.listed(), HISTORY]],
+    [t('View'), [...KEYS.graph.listed(), HISTORY]],
     [t('In the picture'), BOX_KEYS.listed()],
     ...(stacks ? [flamePart(STACK_KEYS)] : []),
   ];

@@ -1,13 +1,8 @@
 // A heap dump's view: what is selected, what its boxes and tables show of the heap, and what it is compared with.
 
 import { batch, computed, signal, type ReadonlySignal, type Signal } from '@preact/signals';
-import type {
-  GraphState,
-  HeapSelection,
-  HeapState,
-  HeapTree,
-  ViewCommand,
-} from '../../../extension/shared/messages';
+import type { ViewCommand } from '../../../extension/shared/commands';
+import type { GraphState, HeapSelection, HeapState, HeapTree } from '../../../extension/shared/messages';
 import type {
   AllocationSet,
   GraphInfo,

@@ -8,7 +8,7 @@ import { plural, t } from '../base/l10n';
 import { turned } from '../base/latest';
 import { fileName } from '../base/paths';
 import { exactly, shorten, visible } from '../base/text';
-import type { Pane } from '../shell/pane';
+import type { Pane, PaneOf } from '../shell/pane';
 import type { CopiedPlace } from '../widgets/copy';
 import type { LazyAnswer } from '../widgets/lazy-rows';
 import type { MenuEntry } from '../widgets/menu';
@@ -72,9 +72,18 @@ function columnsOf(): readonly HeapColumn<never>[] {
   ];
 }
 
-export function threadsPane(context: GraphContext): Pane {
-  const title = t('Threads');
-  const tree = new HeapTree<Node>(title, context, {
+const TITLE = t('Threads');
+
+export const threadsPane = {
+  id: 'threads',
+  title: TITLE,
+  palette: 'Show Threads of a Heap Dump',
+  offered: ({ info }) => info.threads > 0,
+  make: makePane,
+} satisfies PaneOf<GraphContext>;
+
+function makePane(context: GraphContext): Pane {
+  const tree = new HeapTree<Node>(TITLE, context, {
     keptFor: 'threads',
     ask: (node, offset, limit) => ask(context, node, offset, limit),
     hasChildren: (node) =>
@@ -104,9 +113,9 @@ export function threadsPane(context: GraphContext): Pane {
   return {
     ...treePane(
       {
-        ...{ id: 'threads', title },
+        title: TITLE,
         update: (changes) => {
-          if (changes.has('filter')) tree.show(title, gridColumns(columnsOf(), null));
+          if (changes.has('filter')) tree.show(TITLE, gridColumns(columnsOf(), null));
           else tree.redraw();
         },
       },

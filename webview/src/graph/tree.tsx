@@ -2,7 +2,7 @@
 
 import { signal } from '@preact/signals';
 import type { ComponentType, VNode } from 'preact';
-import type { PaneId } from '../../../extension/shared/messages';
+import type { PaneId } from '../../../extension/shared/commands';
 import type { Pending } from '../base/request';
 import { t } from '../base/l10n';
 import { Bar } from '../shell/bar';
@@ -178,20 +178,19 @@ export class HeapTree<N> {
 
 /** A pane of one table, with its controls before the button that copies it. */
 export function treePane<N>(
-  pane: Pick<Pane, 'id' | 'title' | 'update'>,
+  { title, update }: Pick<Pane, 'update'> & { readonly title: string },
   tree: HeapTree<N>,
   Controls: ComponentType = () => null,
 ): Pane {
   return {
-    ...pane,
-    usesSet: false,
+    update,
     View: (room: PaneRoom) => (
       <section {...room} class="pane">
         <tree.View />
       </section>
     ),
     Bar: ({ hidden }: BarRoom) => (
-      <Bar class="heap-bar" label={pane.title} hidden={hidden}>
+      <Bar class="heap-bar" label={title} hidden={hidden}>
         <Controls />
         <tree.CopyButton />
       </Bar>

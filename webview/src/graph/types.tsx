@@ -7,7 +7,7 @@ import type { Pending } from '../base/request';
 import { plural, t } from '../base/l10n';
 import { turned } from '../base/latest';
 import { visible } from '../base/text';
-import type { Pane } from '../shell/pane';
+import type { Pane, PaneOf } from '../shell/pane';
 import { Dropdown } from '../widgets/choice';
 import type { LazyAnswer } from '../widgets/lazy-rows';
 import {
@@ -55,10 +55,18 @@ function columnsOf({ info }: GraphContext): readonly HeapColumn<Order>[] {
   ];
 }
 
-export function typesPane(context: GraphContext): Pane {
-  const title = t('Types');
+const TITLE = t('Types');
+
+export const typesPane = {
+  id: 'types',
+  title: TITLE,
+  palette: 'Show Types of Objects',
+  make: makePane,
+} satisfies PaneOf<GraphContext>;
+
+function makePane(context: GraphContext): Pane {
   const by = signal(context.state.by);
-  const tree = new HeapTree<Node>(title, context, {
+  const tree = new HeapTree<Node>(TITLE, context, {
     keptFor: 'types',
     ask: (node, offset, limit) => ask(context, node, offset, limit),
     hasChildren: ({ is }) => is !== 'object',
@@ -84,10 +92,10 @@ export function typesPane(context: GraphContext): Pane {
     },
     empty: () => noObjects(context),
   });
-  const show = (): void => tree.show(title, gridColumns(columnsOf(context), context.state));
+  const show = (): void => tree.show(TITLE, gridColumns(columnsOf(context), context.state));
   return treePane(
     {
-      ...{ id: 'types', title },
+      title: TITLE,
       update: (changes) => {
         by.value = context.state.by;
         if (changes.has('filter') || changes.has('order')) show();

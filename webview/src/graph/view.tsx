@@ -2,12 +2,14 @@
 
 import { effect } from '@preact/signals';
 import type { VNode } from 'preact';
-import { VIEW_COMMANDS, type ViewCommand, type ViewState } from '../../../extension/shared/messages';
+import type { ViewCommand } from '../../../extension/shared/commands';
+import type { ViewState } from '../../../extension/shared/messages';
 import type { Evidence, GraphInfo, HeapFormat } from '../../../extension/shared/protocol.gen';
 import type { Api, HostMessage } from '../api';
 import { t } from '../base/l10n';
 import { baseName } from '../base/paths';
 import { visible } from '../base/text';
+import { runShared } from '../shell/actions';
 import { makeAround, type Around } from '../shell/around';
 import { EVERYTHING } from '../shell/context';
 import { Dock } from '../shell/dock';
@@ -15,11 +17,12 @@ import { savePicture, type AskedSvg } from '../shell/export';
 import { OBJECT_TERMS } from '../shell/filter-terms';
 import { ViewFrame } from '../shell/frame';
 import { listenForKeys } from '../shell/keyboard';
-import { GRAPH_KEYS, type GraphAction } from '../shell/keys';
-import { made, type PaneTab } from '../shell/pane';
+import { KEYS, type Action } from '../shell/keys';
+import { tabsOf, type PaneOf } from '../shell/pane';
 import { isOf, keptState } from '../shell/state';
 import { shareEntries } from '../shell/share';
-import { sqlTab } from '../sql/tab';
+import type { SqlContext } from '../sql/queries';
+import { sqlPane } from '../sql/tab';
 import type { MenuEntry } from '../widgets/menu';
 import { Allocations } from './allocations';
 import { bookmarksPane } from './bookmarks';
@@ -40,12 +43,12 @@ import { factsOf, setFormat } from './words';
 
 export class GraphView {
   readonly reported = null;
-  private readonly session: GraphSession;
+  readonly session: GraphSession;
   private readonly icicle: Icicle;
   private readonly inspector: Inspector;
   private readonly comparePane: ComparePane;
-  private readonly dock: Dock;
-  private readonly around: Around;
+  readonly dock: Dock;
+  readonly around: Around;
 
   constructor(
     api: Api,
@@ -88,7 +91,7 @@ export class GraphView {
       Help: help.View,
     });
     frame.status.value = visible(factsOf(info));
-    listenForKeys(GRAPH_KEYS, help, (action) => this.act(action), session.left);
+    listenForKeys(KEYS.graph, help, (action) => this.run(action), session.left);
     session.filtering.write(session.filter);
     this.icicle.begin();
     this.dock.update(EVERYTHING);
@@ -183,22 +186,24 @@ export class GraphView {
     const { session, comparePane } = this;
     const { info } = session;
     const stacks = session.stacks && info.allocations;
-    const tabs = [
-      ...[typesPane(session), dominatorsPane(session), whyPane(session)].map(made),
-      ...(stacks ? [new Allocations(session, stacks, session.stacks).tab] : []),
-      ...(info.threads > 0 ? [made(threadsPane(session))] : []),
-      ...(info.image_types.length > 0 ? [made(imagesPane(session))] : []),
-      made(comparePane),
-      this.sqlTab(),
-      bookmarksPane(session),
+    const panes: readonly PaneOf<GraphSession>[] = [
+      typesPane,
+      dominatorsPane,
+      whyPane,
+      ...(stacks ? [new Allocations(session, stacks, session.stacks).pane] : []),
+      threadsPane,
+      imagesPane,
+      { id: 'compare', title: t('Compare'), make: () => comparePane },
+      { ...sqlPane, make: () => sqlPane.make(this.sqlContext()) },
+      bookmarksPane,
     ];
     const primary = 3 + Number(stacks !== null) + Number(info.threads > 0);
-    return new Dock(session, tabs, primary, () => this.icicle.focus());
+    return new Dock(session, tabsOf(session, panes), primary, () => this.icicle.focus());
   }
 
-  private sqlTab(): PaneTab {
+  private sqlContext(): SqlContext {
     const { session, comparePane } = this;
-    return sqlTab({
+    return {
       api: session.api,
       compare: session.compare,
       series: comparePane.series.open,
@@ -210,7 +215,7 @@ export class GraphView {
         else session.say(t('The dump has no such object.'));
       },
       setFilter: (filter) => session.setFilter(filter),
-    });
+    };
   }
 
   /** Above the picture: the whole heap in a line, and when it was allocated, where that is known. */
@@ -259,18 +264,22 @@ export class GraphView {
     ];
   }
 
-  private run(command: ViewCommand): void {
+  private run(action: Action): void {
     const { session } = this;
-    switch (command) {
+    const { selection } = session.state;
+    switch (action) {
+      case 'explain':
+        if (selection && canExplain(selection)) session.explain(selection);
+        return;
       case 'clearSelection':
         session.select(null);
         return;
       case 'addBookmark':
-        session.bookmark(session.state.selection);
+        session.bookmark(selection);
         return;
       case 'nextBookmark':
       case 'previousBookmark': {
-        const next = session.bookmarks.next(session.state.selection, command === 'nextBookmark' ? 1 : -1);
+        const next = session.bookmarks.next(selection, action === 'nextBookmark' ? 1 : -1);
         if (next) session.select(next.place);
         return;
       }
@@ -278,31 +287,7 @@ export class GraphView {
         session.bookmarks.export();
         return;
       default:
-        this.dock.run(command);
-    }
-  }
-
-  private act(action: GraphAction): void {
-    const { dock, session } = this;
-    const { selection } = session.state;
-    switch (action) {
-      case 'explain':
-        if (selection && canExplain(selection)) session.explain(selection);
-        return;
-      case 'toggleDetails':
-        session.arrange({ panelOpen: !session.layout.value.panelOpen });
-        return;
-      case 'filter':
-        this.around.filterBox.focus();
-        return;
-      case 'help':
-        this.around.help.toggle();
-        return;
-      default: {
-        const command = VIEW_COMMANDS.find((each) => each === action);
-        if (command) this.run(command);
-        else dock.showPane(Number(action.slice('pane'.length)) - 1);
-      }
+        runShared(action, this);
     }
   }
 }

@@ -7,7 +7,7 @@ import type { LeastCutAnswer, PathNodesAnswer, PathsAnswer } from '../../../exte
 import { t } from '../base/l10n';
 import { Latest } from '../base/latest';
 import { Bar } from '../shell/bar';
-import type { BarRoom, Pane, PaneRoom } from '../shell/pane';
+import type { BarRoom, Pane, PaneOf, PaneRoom } from '../shell/pane';
 import type { GraphContext } from './context';
 import { LeastCut } from './least-cut';
 import { LeftOut, type LeaveOut } from './left-out';
@@ -30,9 +30,17 @@ const STRENGTHS: readonly { readonly value: Strength; readonly text: string; rea
   { value: 'ephemeron', text: t('Ephemeron'), title: t('Follow ephemeron references') },
 ];
 
+const TITLE = t('Why alive');
+
+export const whyPane = {
+  id: 'why',
+  title: TITLE,
+  palette: 'Show Why Objects Are Alive',
+  make: makePane,
+} satisfies PaneOf<GraphContext>;
+
 /** What is explained: the latest object, type or group; that is all there is when the pane is shown. */
-export function whyPane(context: GraphContext): Pane {
-  const title = t('Why alive');
+function makePane(context: GraphContext): Pane {
   const explained = signal<HeapSelection | null>(null);
   const answer = signal<PathsAnswer | null>(null);
   const merged = signal<PathNodesAnswer | null>(null);
@@ -187,7 +195,8 @@ export function whyPane(context: GraphContext): Pane {
     (error: unknown) => context.failed(error),
   );
   return {
-    ...{ id: 'why', title, usesSet: false, View, Bar: Switches },
+    View,
+    Bar: Switches,
     update: show,
     dispose: () => {
       asking.cancel();

@@ -9,7 +9,7 @@ import { plural, said, t } from '../base/l10n';
 import type { ViewContext } from '../shell/context';
 import { both } from '../shell/filter-terms';
 import { MODELS } from '../shell/model';
-import type { BarRoom, Pane, PaneRoom } from '../shell/pane';
+import type { BarRoom, Pane, PaneOf, PaneRoom } from '../shell/pane';
 import type { LazyAnswer } from '../widgets/lazy-rows';
 import { LazyTree } from '../widgets/lazy-tree';
 import type { GridColumn } from '../widgets/grid';
@@ -300,12 +300,17 @@ function countedAnd(many: number | null, amount: number): string {
   return many === null || isCount() ? figure(amount) : t('{0}, {1}', countedFigure(many), figure(amount));
 }
 
-export const liveSetPane = (context: ViewContext): Pane => {
+export const liveSetPane = {
+  id: 'liveSet',
+  title: ({ info }) => MODELS[info.model].groups,
+  palette: 'Show What’s in Memory',
+  usesSet: true,
+  make: makePane,
+} satisfies PaneOf;
+
+function makePane(context: ViewContext): Pane {
   const live = new LiveSet(context);
   return {
-    id: 'liveSet',
-    title: MODELS[context.info.model].groups,
-    usesSet: true,
     View: live.View,
     Bar: live.Bar,
     reveal: ({ by }) => {
@@ -317,4 +322,4 @@ export const liveSetPane = (context: ViewContext): Pane => {
     },
     dispose: () => live.dispose(),
   };
-};
+}

@@ -42,7 +42,7 @@ export const sizesPane = (context: ViewContext): Pane => {
     </Bar>
   );
   return {
-    ...{ id: 'sizes', title: t('Sizes'), usesSet: true, Bar: Head },
+    Bar: Head,
     View: (room) => <Histogram {...{ by, answer, narrow, room }} />,
     update: (changes) => {
       if (!changes.has('set')) return;

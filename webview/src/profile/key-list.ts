@@ -3,8 +3,8 @@
 import { t } from '../base/l10n';
 import { FLAME_KEYS, flamePart } from '../flame/keys';
 import { HISTORY, type Part } from '../shell/help';
-import { PROFILE_KEYS } from '../shell/keys';
+import { KEYS } from '../shell/keys';
 
 export function profileKeys(): readonly Part[] {
-  return [[t('View'), [...PROFILE_KEYS.listed(), HISTORY]], flamePart(FLAME_KEYS)];
+  return [[t('View'), [...KEYS.profile.listed(), HISTORY]], flamePart(FLAME_KEYS)];
 }

@@ -1,9 +1,15 @@
 // The panes of a profile, in the order of their tabs and then of the menu.
 
-import { compareTab } from '../compare/tab';
-import { liveSetTab, sizesTab } from '../live-set/tabs';
-import type { MakePane } from '../shell/pane';
-import { sqlTab } from '../sql/tab';
+import { comparePane } from '../compare/tab';
+import { liveSetPane } from '../live-set/pane';
+import { sizesPane } from '../live-set/tabs';
+import type { PaneOf } from '../shell/pane';
+import { sqlPane } from '../sql/tab';
 import type { ProfileSession } from './session';
 
-export const PROFILE_PANES: readonly MakePane<ProfileSession>[] = [liveSetTab, sizesTab, compareTab, sqlTab];
+export const PROFILE_PANES: readonly PaneOf<ProfileSession>[] = [
+  liveSetPane,
+  sizesPane,
+  comparePane,
+  sqlPane,
+];

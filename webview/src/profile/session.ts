@@ -1,7 +1,8 @@
 // What a profile's view shows: the value or the range of its run that all of it is about, and what it is compared with.
 
 import { batch, computed, effect, signal, untracked, type ReadonlySignal } from '@preact/signals';
-import type { ProfileState, ViewCommand } from '../../../extension/shared/messages';
+import type { ViewCommand } from '../../../extension/shared/commands';
+import type { ProfileState } from '../../../extension/shared/messages';
 import type {
   AllocationSet,
   GroupsAnswer,

@@ -2,12 +2,14 @@
 
 import { effect } from '@preact/signals';
 import type { VNode } from 'preact';
-import type { ViewCommand, ViewState } from '../../../extension/shared/messages';
+import type { ViewCommand } from '../../../extension/shared/commands';
+import type { ViewState } from '../../../extension/shared/messages';
 import type { Evidence, ProfileInfo } from '../../../extension/shared/protocol.gen';
 import type { Api, HostMessage } from '../api';
 import { t } from '../base/l10n';
 import { visible } from '../base/text';
 import { flamePane, type FlamePane } from '../flame/pane';
+import { runShared } from '../shell/actions';
 import { makeAround, type Around } from '../shell/around';
 import { EVERYTHING, type Change } from '../shell/context';
 import { Dock } from '../shell/dock';
@@ -15,7 +17,7 @@ import type { AskedSvg } from '../shell/export';
 import { PROFILE_TERMS } from '../shell/filter-terms';
 import { ViewFrame } from '../shell/frame';
 import { listenForKeys } from '../shell/keyboard';
-import { PROFILE_KEYS, type ProfileAction } from '../shell/keys';
+import { KEYS, type Action } from '../shell/keys';
 import { tabsOf } from '../shell/pane';
 import { isOf, keptState } from '../shell/state';
 import { shareEntries } from '../shell/share';
@@ -28,10 +30,10 @@ import { ProfileTimes } from './times';
 
 export class ProfileView {
   readonly reported = null;
-  private readonly session: ProfileSession;
+  readonly session: ProfileSession;
   private readonly flame: FlamePane;
-  private readonly dock: Dock;
-  private readonly around: Around;
+  readonly dock: Dock;
+  readonly around: Around;
 
   constructor(
     api: Api,
@@ -82,7 +84,7 @@ export class ProfileView {
         ];
       }),
     );
-    listenForKeys(PROFILE_KEYS, help, (action) => this.act(action), session.left);
+    listenForKeys(KEYS.profile, help, (action) => this.run(action), session.left);
     this.update(new Set(EVERYTHING));
     this.dock.restore(kept ? kept.pane : 'liveSet');
     session.begin((changes) => this.update(changes));
@@ -136,7 +138,7 @@ export class ProfileView {
         this.around.fileBar.show(message.of, message.state);
         return;
       case 'command':
-        this.dock.run(message.command);
+        this.run(message.command);
         return;
       default:
         return;
@@ -190,19 +192,9 @@ export class ProfileView {
     this.session.revealed.value = { by, event };
   }
 
-  private act(action: ProfileAction): void {
-    switch (action) {
-      case 'nextValue':
-        this.session.showValue((this.session.number.value + 1) % this.info.values.length);
-        return;
-      case 'togglePane':
-        this.dock.toggle();
-        return;
-      case 'filter':
-        this.around.filterBox.focus();
-        return;
-      case 'help':
-        this.around.help.toggle();
-    }
+  private run(action: Action): void {
+    const { session } = this;
+    if (action === 'nextValue') session.showValue((session.number.value + 1) % this.info.values.length);
+    else runShared(action, this);
   }
 }

@@ -7,7 +7,7 @@ import { IconButton } from '../widgets/icon-button';
 import { openMenu, type MenuEntry } from '../widgets/menu';
 import { Bar } from './bar';
 import type { BookmarkList, Noted } from './bookmark-list';
-import { made, type BarRoom, type Pane, type PaneRoom, type PaneTab } from './pane';
+import type { BarRoom, Pane, PaneRoom } from './pane';
 
 export interface BookmarkColumn<T> {
   readonly title: string;
@@ -37,12 +37,15 @@ interface RowProps<T extends Noted> {
   readonly one: T;
 }
 
-export function bookmarksTab<T extends Noted>(
+/** What panes of bookmarks are called. */
+export const BOOKMARKS = { id: 'bookmarks', title: t('Bookmarks'), palette: 'Show Bookmarks' } as const;
+
+export function bookmarksOf<T extends Noted>(
   owner: BookmarksOwner<T>,
   update: Pane['update'] = () => undefined,
-): PaneTab {
-  return made({
-    ...{ id: 'bookmarks', title: t('Bookmarks'), usesSet: false, update },
+): Pane {
+  return {
+    update,
     View: (room: PaneRoom) => (
       <section {...room} class="bookmarks pane">
         <List owner={owner} />
@@ -53,7 +56,7 @@ export function bookmarksTab<T extends Noted>(
         <Controls owner={owner} />
       </Bar>
     ),
-  });
+  };
 }
 
 function Controls<T extends Noted>({ owner }: Pick<RowProps<T>, 'owner'>): VNode {

@@ -4,7 +4,7 @@ import { t } from '../base/l10n';
 import { computed, effect, signal, untracked } from '@preact/signals';
 import type { ComponentType, VNode } from 'preact';
 import { useLayoutEffect, useRef } from 'preact/hooks';
-import type { PaneId, ViewCommand } from '../../../extension/shared/messages';
+import type { PaneId } from '../../../extension/shared/commands';
 import { visible } from '../base/text';
 import { finished, started } from '../base/under-way';
 import { EVERYTHING, type Change } from './context';
@@ -21,7 +21,7 @@ type DockSession = Pick<
 
 export class Dock {
   /** The panes that were shown so far. */
-  private readonly made = signal<readonly Pane[]>([]);
+  private readonly made = signal<readonly Made[]>([]);
   private readonly current = computed(
     () => this.panes.find(({ id }) => id === this.session.pane.value) ?? null,
   );
@@ -79,13 +79,13 @@ export class Dock {
       }}
     >
       <this.Head tall={tall} />
-      {this.made.value.map((pane) => (
+      {this.made.value.map((made) => (
         <PaneView
-          key={pane.id}
-          pane={pane}
-          hidden={pane.id !== this.shown}
-          isSeen={pane.id === this.shown && !hidden}
-          seen={(is) => this.seen(pane, is)}
+          key={made.tab.id}
+          {...made}
+          hidden={made.tab !== this.current.value}
+          isSeen={made.tab === this.current.value && !hidden}
+          seen={(is) => this.seen(made, is)}
         />
       ))}
     </section>
@@ -106,12 +106,6 @@ export class Dock {
   /** As a state says that was kept: another file may have other panes. */
   restore(id: PaneId | null): void {
     this.session.show(this.panes.find((pane) => pane.id === id)?.id ?? null);
-  }
-
-  /** Does what a command says about panes. */
-  run(command: ViewCommand): void {
-    if (command === 'togglePane') this.toggle();
-    else if (command.startsWith('pane.')) this.showPane(command.slice('pane.'.length));
   }
 
   toggle(): void {
@@ -141,7 +135,7 @@ export class Dock {
 
   private dispose(): void {
     this.disposed = true;
-    for (const pane of this.made.value) pane.dispose?.();
+    for (const { pane } of this.made.value) pane.dispose?.();
   }
 
   private readonly Head = ({ tall }: Pick<DockRoom, 'tall'>): VNode => {
@@ -154,7 +148,8 @@ export class Dock {
         {Scope && <Scope hidden={current.value?.usesSet === false} />}
         <div class="dock-bar">
           {this.made.value.map(
-            ({ id, Bar: Controls }) => Controls && <Controls key={id} hidden={id !== this.shown} />,
+            ({ tab, pane: { Bar: Controls } }) =>
+              Controls && <Controls key={tab.id} hidden={tab !== current.value} />,
           )}
         </div>
         <div class="toolbar-group dock-buttons">
@@ -182,7 +177,7 @@ export class Dock {
     state.begun = true;
     const made = tab.make();
     if (!(made instanceof Promise)) {
-      this.made.value = [...this.made.value, made];
+      this.made.value = [...this.made.value, { tab, pane: made }];
       return;
     }
     started(tab, 'pane');
@@ -193,7 +188,7 @@ export class Dock {
           pane.dispose?.();
           return;
         }
-        this.made.value = [...this.made.value, pane];
+        this.made.value = [...this.made.value, { tab, pane }];
       },
       (error: unknown) => {
         finished(tab);
@@ -204,8 +199,8 @@ export class Dock {
   }
 
   /** It is on the screen, with its size, and is updated as long as it is. */
-  private seen(pane: Pane, is: boolean): void {
-    for (const [{ id }, state] of this.states) if (id === pane.id) Object.assign(state, { pane, isSeen: is });
+  private seen({ tab, pane }: Made, is: boolean): void {
+    Object.assign(this.states.get(tab) ?? {}, { pane, isSeen: is });
     if (is) this.updateShown();
   }
 
@@ -220,8 +215,12 @@ export class Dock {
   }
 }
 
-interface PaneViewProps {
+interface Made {
+  readonly tab: PaneTab;
   readonly pane: Pane;
+}
+
+interface PaneViewProps extends Made {
   readonly hidden: boolean;
   /** The panel is open, too. */
   readonly isSeen: boolean;
@@ -229,7 +228,7 @@ interface PaneViewProps {
   readonly seen: (is: boolean) => void;
 }
 
-function PaneView({ pane: { id, title, View }, hidden, isSeen, seen }: PaneViewProps): VNode {
+function PaneView({ tab: { id, title }, pane: { View }, hidden, isSeen, seen }: PaneViewProps): VNode {
   useLayoutEffect(() => seen(isSeen), [isSeen]);
   return <View id={`pane-${id}`} role="tabpanel" aria-label={visible(title)} hidden={hidden} />;
 }

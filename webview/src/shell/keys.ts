@@ -1,6 +1,7 @@
-// The keys of each model's view.
+// The keys of views, one table for all models.
 
-import type { ViewCommand } from '../../../extension/shared/messages';
+import type { ViewCommand } from '../../../extension/shared/commands';
+import type { SnapshotInfo } from '../../../extension/shared/protocol.gen';
 import { t } from '../base/l10n';
 import { KeyTable, type KeyRow } from './key-table';
 
@@ -30,27 +31,26 @@ export type Action =
   | 'secondCursorBack'
   | 'secondCursorOn'
   | 'toggleTall'
+  | 'nextValue'
+  | 'explain'
   | `pane${number}`
   | 'filter'
   | 'help';
 
 export type KeyGroup = 'look' | 'allocations' | 'cursors' | 'view';
 
+type Model = SnapshotInfo['model'];
+
 interface ViewKeyRow extends KeyRow<Action> {
   readonly group: KeyGroup;
+  /** The models whose views have it; without them only a trace's. */
+  readonly of?: readonly Model[];
 }
 
+const ALL = ['timeline', 'profile', 'graph'] as const;
 const FILTER = { keys: ['/'], action: 'filter', text: t('Filter everything'), group: 'view' } as const;
-const PANEL = { keys: ['t'], action: 'togglePane', text: t('Panel'), group: 'view' } as const;
-const HELP = { keys: ['?', 'Shift+?'], action: 'help', text: t('This list'), group: 'view' } as const;
-const PANES = Array.from({ length: 9 }, (_, i) => ({
-  keys: [String(i + 1)],
-  action: `pane${i + 1}` as const,
-  text: i === 0 ? t('The first pane (2 for the second, and so on)') : '',
-  group: 'view' as const,
-}));
 
-export const TIMELINE_KEYS = new KeyTable<Action, ViewKeyRow>([
+const ROWS: readonly ViewKeyRow[] = [
   { keys: ['ArrowLeft'], action: 'left', text: t('Move left'), group: 'look' },
   { keys: ['ArrowRight'], action: 'right', text: t('Move right'), group: 'look' },
   { keys: ['ArrowUp'], action: 'up', text: t('Move up'), group: 'look' },
@@ -133,9 +133,32 @@ export const TIMELINE_KEYS = new KeyTable<Action, ViewKeyRow>([
   },
   { keys: ['n'], action: 'nextBookmark', text: t('Next bookmark'), group: 'cursors' },
   { keys: ['Shift+n'], action: 'previousBookmark', text: t('Previous bookmark'), group: 'cursors' },
-  PANEL,
+  {
+    keys: ['w'],
+    action: 'explain',
+    text: t('Why what is selected is alive'),
+    group: 'view',
+    of: ['graph'],
+  },
+  {
+    keys: ['k'],
+    action: 'addBookmark',
+    text: t('Add a bookmark for what is selected, with a note'),
+    group: 'view',
+    of: ['graph'],
+  },
+  { keys: ['i'], action: 'togglePanel', text: t('Details'), group: 'view', of: ['graph'] },
+  { keys: ['v'], action: 'nextValue', text: t('Next value'), group: 'view', of: ['profile'] },
+  { ...FILTER, of: ['profile', 'graph'] },
+  { keys: ['t'], action: 'togglePane', text: t('Panel'), group: 'view', of: ALL },
   { keys: ['Shift+t'], action: 'toggleTall', text: t('Maximize the panel'), group: 'view' },
-  ...PANES,
+  ...Array.from({ length: 9 }, (_, i) => ({
+    keys: [String(i + 1)],
+    action: `pane${i + 1}` as const,
+    text: i === 0 ? t('The first pane (2 for the second, and so on)') : '',
+    group: 'view' as const,
+    of: ['timeline', 'graph'] as const,
+  })),
   { keys: ['s'], action: 'togglePanel', text: t('Details'), group: 'view' },
   FILTER,
   { keys: ['a'], action: 'toggleAxis', text: t('Time or event number'), group: 'view' },
@@ -153,30 +176,14 @@ export const TIMELINE_KEYS = new KeyTable<Action, ViewKeyRow>([
     group: 'look',
   },
   { keys: ['d'], action: 'nextDevice', text: t('Next device'), group: 'view' },
-  HELP,
-]);
+  { keys: ['?', 'Shift+?'], action: 'help', text: t('This list'), group: 'view', of: ALL },
+];
 
-const profileRows = [
-  { keys: ['v'], action: 'nextValue', text: t('Next value') },
-  FILTER,
-  PANEL,
-  HELP,
-] as const;
+const keysOf = (model: Model): KeyTable<Action, ViewKeyRow> =>
+  new KeyTable(ROWS.filter(({ of = ['timeline'] }) => of.includes(model)));
 
-export type ProfileAction = (typeof profileRows)[number]['action'];
-
-export const PROFILE_KEYS = new KeyTable<ProfileAction>(profileRows);
-
-const graphRows = [
-  { keys: ['w'], action: 'explain', text: t('Why what is selected is alive') },
-  { keys: ['k'], action: 'addBookmark', text: t('Add a bookmark for what is selected, with a note') },
-  { keys: ['i'], action: 'toggleDetails', text: t('Details') },
-  FILTER,
-  PANEL,
-  ...PANES,
-  HELP,
-] as const;
-
-export type GraphAction = (typeof graphRows)[number]['action'];
-
-export const GRAPH_KEYS = new KeyTable<GraphAction>(graphRows);
+export const KEYS = {
+  timeline: keysOf('timeline'),
+  profile: keysOf('profile'),
+  graph: keysOf('graph'),
+} as const;

@@ -1,8 +1,8 @@
 // A pane of the panel below the picture.
 
 import type { ComponentType } from 'preact';
-import type { PaneId } from '../../../extension/shared/messages';
-import type { Evidence, SnapshotInfo } from '../../../extension/shared/protocol.gen';
+import type { PaneId } from '../../../extension/shared/commands';
+import type { Evidence } from '../../../extension/shared/protocol.gen';
 import type { Change, ViewContext } from './context';
 
 /** The part of a pane that is the evidence of a finding; of SQL, the query to run. */
@@ -24,14 +24,10 @@ export interface PaneRoom {
 export type BarRoom = Pick<PaneRoom, 'hidden'>;
 
 export interface Pane {
-  readonly id: PaneId;
-  readonly title: string;
   /** One element, with the class `pane`. */
   readonly View: ComponentType<PaneRoom>;
   /** Its one row of controls, beside the tabs or below them. */
   readonly Bar?: ComponentType<BarRoom>;
-  /** It is about a set of allocations: the panel's head lets the user choose which. */
-  readonly usesSet: boolean;
   /** The pane is shown, or something changed while it is: everything that changed since its last update. */
   update(changes: ReadonlySet<Change>): void;
   reveal?(what: Revealed): void;
@@ -40,35 +36,33 @@ export interface Pane {
   dispose?(): void;
 }
 
-/** A pane's tab; the pane is made when it is first shown, and its code may be loaded then. */
-export interface PaneTab extends Pick<Pane, 'id' | 'title' | 'usesSet'> {
+/** A pane as it is declared: tabs, menus, keys, the palette and what is kept of a view go by it. */
+export interface PaneOf<C = ViewContext> {
+  readonly id: PaneId;
+  readonly title: string | ((context: C) => string);
+  /** Its command in the palette, written into the manifest by `npm run contract`; once for panes of one name. */
+  readonly palette?: string;
+  /** It is about a set of allocations: the panel's head lets the user choose which. */
+  readonly usesSet?: boolean;
+  /** Whether a snapshot has something to show in it; all have without this. */
+  offered?(context: C): boolean;
+  /** Makes it when it is first shown; its code may be loaded then. */
+  readonly make: (context: C) => Pane | Promise<Pane>;
+}
+
+/** A pane of a view. */
+export interface PaneTab extends Pick<PaneOf, 'id' | 'usesSet'> {
+  readonly title: string;
   make(): Pane | Promise<Pane>;
 }
 
-/** Null where a snapshot has nothing to show. */
-export type MakePane<C = ViewContext> = (context: C) => PaneTab | null;
-
-/** The tab of a pane that is there from the start. */
-export function made(pane: Pane): PaneTab {
-  const { id, title, usesSet } = pane;
-  return { id, title, usesSet, make: () => pane };
-}
-
-export function tabsOf<C>(context: C, makes: readonly MakePane<C>[]): readonly PaneTab[] {
-  return makes.flatMap((make) => make(context) ?? []);
-}
-
-/** A tab whose code is loaded when it is first shown, for the snapshots that it has something of. */
-export function later<C extends ViewContext = ViewContext>(
-  id: PaneTab['id'],
-  title: string,
-  usesSet: boolean,
-  offered: (info: SnapshotInfo) => boolean,
-  load: (context: C) => Promise<Pane>,
-): MakePane<C> {
-  return (context) => (offered(context.info) ? { id, title, usesSet, make: () => load(context) } : null);
-}
-
-export function always(): boolean {
-  return true;
+export function tabsOf<C>(context: C, panes: readonly PaneOf<C>[]): readonly PaneTab[] {
+  return panes
+    .filter((pane) => pane.offered?.(context) ?? true)
+    .map(({ id, title, usesSet = false, make }) => ({
+      id,
+      title: typeof title === 'string' ? title : title(context),
+      usesSet,
+      make: () => make(context),
+    }));
 }

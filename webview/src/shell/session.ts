@@ -2,7 +2,8 @@
 // is one value, which is also where a link leads, and what going back and forward return to.
 
 import { batch, effect, signal, type ReadonlySignal, type Signal } from '@preact/signals';
-import type { PaneId, ViewCommand, ViewState } from '../../../extension/shared/messages';
+import type { PaneId, ViewCommand } from '../../../extension/shared/commands';
+import type { ViewState } from '../../../extension/shared/messages';
 import type { Frame, SnapshotInfo } from '../../../extension/shared/protocol.gen';
 import type { Api } from '../api';
 import { follow } from '../base/follow';

@@ -1,6 +1,6 @@
 // What every model's menu offers to take along.
 
-import type { ViewCommand } from '../../../extension/shared/messages';
+import type { ViewCommand } from '../../../extension/shared/commands';
 import type { Api } from '../api';
 import { t } from '../base/l10n';
 import type { MenuEntry, MenuItem } from '../widgets/menu';

@@ -14,7 +14,6 @@ export const sqlPane = (context: SqlContext): Pane => {
   const tables = new Tables(context.api);
   let begun = false;
   return {
-    ...{ id: 'sql', title: 'SQL', usesSet: false },
     View: (room) => <Sql {...{ queries, tables, room }} />,
     update: (changes) => {
       if (changes.has('compare')) queries.learnOther();

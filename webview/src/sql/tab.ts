@@ -1,11 +1,11 @@
-// The tab of the pane of SQL, whose code is loaded when it is shown.
+// The pane of SQL, whose code is loaded when it is shown.
 
-import type { PaneTab } from '../shell/pane';
+import type { PaneOf } from '../shell/pane';
 import type { SqlContext } from './queries';
 
-export const sqlTab = (context: SqlContext): PaneTab => ({
+export const sqlPane = {
   id: 'sql',
   title: 'SQL',
-  usesSet: false,
-  make: async () => (await import('./pane')).sqlPane(context),
-});
+  palette: 'Query with SQL',
+  make: async (context: SqlContext) => (await import('./pane')).sqlPane(context),
+} satisfies PaneOf<SqlContext>;

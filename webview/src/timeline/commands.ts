@@ -1,10 +1,7 @@
 // What each action does to the view.
 
-import { AREA_KINDS, PANE_IDS, PICTURE_IDS } from '../../../extension/shared/messages';
+import { AREA_KINDS, PICTURE_IDS } from '../../../extension/shared/commands';
 import { fitAll } from '../canvas/camera';
-import type { Dock } from '../shell/dock';
-import type { FilterBox } from '../shell/filter-box';
-import type { Help } from '../shell/help';
 import type { Action } from '../shell/keys';
 import type { BookmarkTour } from './bookmark-tour';
 import type { PointerInput } from './input/pointer';
@@ -12,21 +9,15 @@ import { moveCamera } from './moves';
 import type { Plot } from './plot';
 import type { TimelineSession } from './session';
 
-/** The view that actions are done to. */
-interface Acting {
-  readonly session: TimelineSession;
-  readonly dock: Dock;
-  readonly pointer: PointerInput;
-  readonly tour: BookmarkTour;
-  readonly filterBox: FilterBox;
-  readonly help: Help;
-}
-
 /** Going to the peak from afar shows this share of the run around it. */
 const PEAK_VIEW = 0.1;
 
-export function runAction(action: Action, view: Acting): void {
-  const { session, dock, pointer, tour } = view;
+export function runAction(
+  action: Action,
+  session: TimelineSession,
+  pointer: PointerInput,
+  tour: BookmarkTour,
+): void {
   const { plot, selection, cursors, areas } = session;
   if (moveCamera(action, plot)) return;
   switch (action) {
@@ -70,12 +61,6 @@ export function runAction(action: Action, view: Acting): void {
     case 'group.none':
       areas.groupBy(null);
       return;
-    case 'togglePane':
-      dock.toggle();
-      return;
-    case 'toggleTall':
-      dock.toggleTall();
-      return;
     case 'addBookmark':
       tour.add();
       return;
@@ -100,34 +85,23 @@ export function runAction(action: Action, view: Acting): void {
     case 'secondCursorOn':
       cursors.step(action === 'secondCursorOn' ? 1 : -1, true);
       return;
-    case 'togglePanel':
-      session.arrange({ panelOpen: !session.layout.value.panelOpen });
-      return;
     case 'nextDevice':
       session.nextDevice();
       return;
     case 'boxTool':
       pointer.toggleBoxTool();
       return;
-    case 'filter':
-      view.filterBox.focus();
-      return;
-    case 'help':
-      view.help.toggle();
-      return;
     default:
-      showNamed(action, view);
+      showNamed(action, session);
   }
 }
 
-/** "pane3", "pane.liveSet", "picture.stacked", "group.line". */
-function showNamed(action: Action, { session, dock }: Acting): void {
+/** "picture.stacked", "group.line". */
+function showNamed(action: Action, session: TimelineSession): void {
   const kind = AREA_KINDS.find((each) => action === `group.${each}`);
   const picture = PICTURE_IDS.find((id) => action === `picture.${id}`);
-  const pane = PANE_IDS.find((id) => action === `pane.${id}`);
   if (kind) session.areas.groupBy(kind);
   else if (picture) session.showPicture(picture);
-  else dock.showPane(pane ?? Number(action.slice('pane'.length)) - 1);
 }
 
 function middle(plot: Plot): number {

@@ -1,7 +1,8 @@
 // By what the timeline is grouped, and what its colours mean.
 
 import { signal, type Signal } from '@preact/signals';
-import type { AreaKind, TimelineState } from '../../../extension/shared/messages';
+import type { AreaKind } from '../../../extension/shared/commands';
+import type { TimelineState } from '../../../extension/shared/messages';
 import type { Colours } from './scene/colours';
 
 export class Grouping {

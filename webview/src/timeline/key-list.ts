@@ -4,7 +4,7 @@ import { t } from '../base/l10n';
 import { FLAME_KEYS, flamePart } from '../flame/keys';
 import { HISTORY, type Part } from '../shell/help';
 import type { ListedKeys } from '../shell/key-table';
-import { TIMELINE_KEYS, type KeyGroup } from '../shell/keys';
+import { KEYS, type KeyGroup } from '../shell/keys';
 
 const MOUSE: readonly ListedKeys[] = [
   [[t('Wheel')], t('Zoom about the cursor; with Shift the height, with Ctrl or Cmd both')],
@@ -28,7 +28,7 @@ const GROUPS: readonly (readonly [group: KeyGroup, title: string])[] = [
 
 export function timelineKeys(): readonly Part[] {
   return [
-    ...GROUPS.map(([group, title]): Part => [title, TIMELINE_KEYS.listed((row) => row.group === group)]),
+    ...GROUPS.map(([group, title]): Part => [title, KEYS.timeline.listed((row) => row.group === group)]),
     flamePart(FLAME_KEYS),
     [t('Mouse and history'), MOUSE],
   ];

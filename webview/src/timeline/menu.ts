@@ -1,6 +1,7 @@
 // What the menu of a timeline's toolbar offers: whatever is not needed always. Most of it has a key as well.
 
-import { AREA_KINDS, type TimelineState } from '../../../extension/shared/messages';
+import { AREA_KINDS } from '../../../extension/shared/commands';
+import type { TimelineState } from '../../../extension/shared/messages';
 import { t } from '../base/l10n';
 import { hasTimes } from '../base/devices';
 import type { Action } from '../shell/keys';

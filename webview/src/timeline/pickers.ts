@@ -1,6 +1,6 @@
 // What the timeline's toolbar lets one choose: the picture and the device.
 
-import { PICTURE_IDS } from '../../../extension/shared/messages';
+import { PICTURE_IDS } from '../../../extension/shared/commands';
 import type { DeviceInfo } from '../../../extension/shared/protocol.gen';
 import { hasHistory } from '../base/devices';
 import { bytes } from '../base/format';

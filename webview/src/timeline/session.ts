@@ -2,12 +2,8 @@
 
 import { batch, computed, signal, type ReadonlySignal, type Signal } from '@preact/signals';
 import type { Geometry } from '../../../extension/shared/geometry';
-import {
-  AREA_KINDS,
-  type PictureId,
-  type TimelineState,
-  type ViewCommand,
-} from '../../../extension/shared/messages';
+import { AREA_KINDS, type PictureId, type ViewCommand } from '../../../extension/shared/commands';
+import type { TimelineState } from '../../../extension/shared/messages';
 import type {
   AllocationSet,
   AllocationSummary,

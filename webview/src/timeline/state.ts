@@ -1,6 +1,7 @@
 // The state of a timeline's view: restored as far as it fits the snapshot.
 
-import { AREA_KINDS, PANE_IDS, PICTURE_IDS, type TimelineState } from '../../../extension/shared/messages';
+import { AREA_KINDS, PICTURE_IDS } from '../../../extension/shared/commands';
+import type { TimelineState } from '../../../extension/shared/messages';
 import type { DeviceInfo, TimelineInfo } from '../../../extension/shared/protocol.gen';
 import { hasTimes, peakTime, type Axis } from '../base/devices';
 import { oneOf } from '../base/one-of';
@@ -49,7 +50,7 @@ export function restoreState(info: TimelineInfo, saved: TimelineState | null): T
     areas: saved?.areas === null ? null : oneOf(saved?.areas, AREA_KINDS, 'line'),
     holdHeight: saved?.holdHeight === true,
     picture: oneOf(saved?.picture, PICTURE_IDS, 'stacked'),
-    pane: saved ? (PANE_IDS.find((id) => id === saved.pane) ?? null) : 'liveSet',
+    pane: saved ? saved.pane : 'liveSet',
     filter: typeof saved?.filter === 'string' ? saved.filter : '',
     ...restoreCursors(known, device.events),
     compare: restoreCompare(saved?.compare),

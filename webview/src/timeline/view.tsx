@@ -1,7 +1,8 @@
 // A trace's view: its parts, and what each of them follows.
 
 import type { Geometry } from '../../../extension/shared/geometry';
-import type { ViewCommand, ViewState } from '../../../extension/shared/messages';
+import type { ViewCommand } from '../../../extension/shared/commands';
+import type { ViewState } from '../../../extension/shared/messages';
 import type { Evidence, HitAnswer, TimelineInfo } from '../../../extension/shared/protocol.gen';
 import type { Api, HostMessage } from '../api';
 import { using } from '../base/follow';
@@ -10,6 +11,7 @@ import { bytes, deviceFigures } from '../base/format';
 import { said, t } from '../base/l10n';
 import type { Pending } from '../base/request';
 import { visible } from '../base/text';
+import { runShared } from '../shell/actions';
 import { makeAround, type Around } from '../shell/around';
 import { EVERYTHING, type Change } from '../shell/context';
 import { Dock } from '../shell/dock';
@@ -17,7 +19,7 @@ import { svgTheme, type AskedSvg } from '../shell/export';
 import { both, traceTerms } from '../shell/filter-terms';
 import { ViewFrame } from '../shell/frame';
 import { listenForKeys } from '../shell/keyboard';
-import { TIMELINE_KEYS, type Action } from '../shell/keys';
+import { KEYS, type Action } from '../shell/keys';
 import { tabsOf } from '../shell/pane';
 import { shareEntries } from '../shell/share';
 import { isOf, keptState } from '../shell/state';
@@ -56,9 +58,9 @@ import { TooltipCard } from './tooltip';
 const PICTURE_OF = { stacked: 'stacked', map: 'map', reserved: 'reserved', compare: 'stacked' } as const;
 
 export class SnapshotView {
-  private readonly session: TimelineSession;
-  private readonly around: Around;
-  private readonly dock: Dock;
+  readonly session: TimelineSession;
+  readonly around: Around;
+  readonly dock: Dock;
   private readonly frame: ViewFrame;
   private readonly panel: Panel;
   private readonly pictures: readonly Picture[];
@@ -135,7 +137,7 @@ export class SnapshotView {
     );
     this.lanes = new Lanes(session);
     this.frame = this.makeFrame(tooltip);
-    listenForKeys(TIMELINE_KEYS, this.around.help, (action) => this.run(action), session.left);
+    listenForKeys(KEYS.timeline, this.around.help, (action) => this.run(action), session.left);
     exposeForTests(plot);
     this.followAll();
     session.turnTo(session.device, state.axis, state);
@@ -452,9 +454,8 @@ export class SnapshotView {
   // --- what is done ------------------------------------------------------------------------------------------------
 
   private run(action: Action): void {
-    const { session, dock, pointer, tour, around } = this;
-    if (this.shown?.run?.(action)) return;
-    runAction(action, { session, dock, pointer, tour, filterBox: around.filterBox, help: around.help });
+    if (this.shown?.run?.(action) || runShared(action, this)) return;
+    runAction(action, this.session, this.pointer, this.tour);
   }
 
   private focusPicture(): void {

@@ -41,7 +41,7 @@ segments or in segments without a block; of a heap dump's objects what would be 
 their own bytes (``shallow``); a number of things; any other ``value`` of a profile."""
 
 FindingPane = Literal["liveSet", "flame", "oom", "steps", "state", "sizes"]
-"""The pane that shows the evidence; names are those of ``PANE_IDS`` in the extension's messages."""
+"""The pane that shows the evidence; names are those of ``PaneId`` in the extension's commands."""
 
 
 class Figure(Struct, frozen=True):

@@ -7,24 +7,25 @@ import { bytes, hasSource, nameOf } from '../../base/format';
 import { said, t } from '../../base/l10n';
 import { visible } from '../../base/text';
 import type { Axis } from '../../base/devices';
-import { bookmarksTab, type BookmarkColumn } from '../../shell/bookmarks-pane';
+import { bookmarksOf, BOOKMARKS, type BookmarkColumn } from '../../shell/bookmarks-pane';
 import { devicesOf } from '../../shell/model';
-import type { MakePane } from '../../shell/pane';
+import type { PaneOf } from '../../shell/pane';
 import type { BookmarkTour } from '../bookmark-tour';
 import { bookmarkAt, type PlacedBookmark } from '../bookmarks';
 
-export function bookmarksPane(
+export const bookmarksPane = (
   tour: Pick<BookmarkTour, 'bookmarks' | 'goTo' | 'add'>,
-): MakePane<TimelineContext> {
-  return (context) => {
-    if (context.device.events === 0) return null;
+): PaneOf<TimelineContext> => ({
+  ...BOOKMARKS,
+  offered: ({ device }) => device.events > 0,
+  make: (context: TimelineContext) => {
     const axis = signal<Axis>(context.axis);
     const at = (one: PlacedBookmark): string => bookmarkAt(one, axis.value);
     const device: BookmarkColumn<PlacedBookmark> = {
       title: t('Device'),
       cell: ({ device_name: name }) => said(name),
     };
-    return bookmarksTab<PlacedBookmark>(
+    return bookmarksOf<PlacedBookmark>(
       {
         bookmarks: tour.bookmarks,
         columns: [
@@ -45,8 +46,8 @@ export function bookmarksPane(
         if (changes.has('axis') || changes.has('device')) axis.value = context.axis;
       },
     );
-  };
-}
+  },
+});
 
 function Allocation({
   one: { allocation },

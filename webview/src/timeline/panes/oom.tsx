@@ -116,7 +116,6 @@ function OomView({ oom, room }: { readonly oom: Oom; readonly room: PaneRoom }):
 export const oomPane = (context: TimelineContext): Pane => {
   const oom = new Oom(context);
   return {
-    ...{ id: 'oom', title: t('Out of memory'), usesSet: false },
     View: (room) => <OomView oom={oom} room={room} />,
     update: () => oom.list(),
     dispose: () => oom.latest.cancel(),

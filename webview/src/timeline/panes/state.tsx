@@ -24,9 +24,6 @@ export function statePane(context: TimelineContext): Pane {
 }
 
 class StatePane implements Pane, Segments {
-  readonly id = 'state' as const;
-  readonly title = t('Segments');
-  readonly usesSet = false;
   readonly root = createRef<HTMLElement>();
   readonly shown = signal<Shown | null>(null);
   /** What is said of a block. */

@@ -27,7 +27,6 @@ const MOST_LINES = 100;
 export const stepsPane = (context: TimelineContext): Pane => {
   const steps = new Steps(context);
   return {
-    ...{ id: 'steps', title: t('Leaks'), usesSet: false },
     View: (room) => <StepsView steps={steps} room={room} />,
     update: (changes) => {
       if (changes.has('device') || changes.has('filter')) steps.fetch();

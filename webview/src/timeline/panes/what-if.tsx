@@ -82,7 +82,6 @@ class Replays {
 export const whatIfPane = (context: TimelineContext): Pane => {
   const replays = new Replays(context);
   return {
-    ...{ id: 'whatIf', title: t('What if'), usesSet: false },
     View: (room) => <WhatIfView replays={replays} room={room} />,
     update: (changes) => {
       if (changes.has('device') || changes.has('axis') || changes.has('whatIf')) replays.ask();

@@ -1,7 +1,7 @@
 // What may stand above the dock. Pictures share the part of the run in view.
 
 import type { ComponentType } from 'preact';
-import type { PictureId } from '../../../../extension/shared/messages';
+import type { PictureId } from '../../../../extension/shared/commands';
 import type { Change } from '../../shell/context';
 import type { TimelineContext } from '../context';
 import type { Action } from '../../shell/keys';
