@@ -35,8 +35,7 @@ class BuildExt(build_ext):
         super().run()
 
     def build_extensions(self):
-        # gcc takes a fifth longer for -O3, which packages have (scripts/package).
-        flags = ["/O2"] if self.compiler.compiler_type == "msvc" else ["-O2", "-g0"]
+        flags = ["/O2"] if self.compiler.compiler_type == "msvc" else ["-O3", "-g0"]
         for extension in self.extensions:
             extension.extra_compile_args = [*extension.extra_compile_args, *flags]
         # The longest first: they are shared out among the cores one by one.
