@@ -64,7 +64,8 @@ cdef class Survey(Owner):
     cdef size_t segment
     cdef uint32_t dump
     cdef readonly int stage
-    cdef Vector classes, class_starts, ranges, named_texts, wanted, found, kept, ids, string_classes, members, owners, sought
+    cdef Vector classes, class_starts, ranges, named_texts, wanted, found, kept, ids, string_classes, members, owners
+    cdef Vector sought
     cdef AddressMap by_id, looked_for, loaded
     cdef uint64_t last_class
     cdef int64_t last_number    # of that class
