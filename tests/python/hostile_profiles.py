@@ -19,7 +19,11 @@ from memlens.packs.pytorch.tests.test_snapviewer import polygon, write_zip
 def torch(names: Sequence[str]) -> Planted:
     """Frames, modules, categories, users' notes, annotations, settings, and an allocation that failed."""
     names = fit(names, surrogates=True)
-    trace: list[dict[str, Any]] = []
+    base = 1 << 30
+    # all blocks are in one segment, so that the trace can be replayed
+    trace: list[dict[str, Any]] = [
+        {"action": "segment_alloc", "addr": base, "size": 2 << 20, "stream": 0, "frames": [], "time_us": 900}
+    ]
     notes, settings = [], {}
     for number, name in enumerate(names):
         start = 1_000 + 10 * number
@@ -31,7 +35,7 @@ def torch(names: Sequence[str]) -> Planted:
         native = [{"filename": "??", "line": 0, "name": f"at::_ops::{name}::call({name})"}]
         event = {
             "action": "alloc",
-            "addr": 4096 * (number + 1),
+            "addr": base + 4096 * number,
             "size": 512 + number,
             "stream": 0,
             "frames": frames,
@@ -44,7 +48,7 @@ def torch(names: Sequence[str]) -> Planted:
             name: name,
         }
         trace.append(event | more)
-        trace.append(event | {"addr": (1 << 40) + 4096 * number, "frames": native, "time_us": start + 1})
+        trace.append(event | {"addr": base + 4096 * number + 2048, "frames": native, "time_us": start + 1})
         notes += [
             {"stage": stage, "name": name, "device": 0, "time_us": start + after}
             for stage, after in (("START", 0), ("END", 8))
@@ -56,7 +60,7 @@ def torch(names: Sequence[str]) -> Planted:
         "size": 1 << 40,
         "stream": 0,
         "time_us": 99_000,
-        "frames": trace[0]["frames"],
+        "frames": trace[1]["frames"],
     }
     snapshot = {
         "segments": [], "device_traces": [[*trace, oom]], "allocator_settings": settings, "external_annotations": notes,

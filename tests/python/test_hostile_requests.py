@@ -173,8 +173,9 @@ def asked(
         "snapshot": both[0], "other": both[1], "dumps": both, "path": str(place.path), "source": str(place.path),
         "out": written, "folder": written, "query": "SELECT function, frame FROM frames", "key": ["function"],
         "device": devices[0].device if devices else 0, "other_device": devices[0].device if devices else 0,
-        "event": 2 * len(place.names), "offset": 0, "x0": 0.0, "x1": 1.0, "y0": 0.0, "y1": 1e9, "narrow": "",
-        "filter": "", "bookmark": 1, "allocation": 0, "first_depth": 0,
+        "event": 2 * len(place.names) + 1, "offset": 0, "x0": 0.0, "x1": 1.0, "y0": 0.0, "y1": 1e9, "narrow": "",
+        "filter": "", "bookmark": 1, "allocation": 0, "first_depth": 0, "size": 4, "capacity_bytes": 1 << 40,
+        "without": [], "halve": [], "free_at_once": [], "recompute": [],
     }  # fmt: skip
     return fitted(params, known) if likely else params | {"snapshot": both[0]}
 

@@ -111,7 +111,7 @@ def test_only_the_tables_that_a_query_reads_are_made_and_each_is_asked_once(tmp_
         ("SELECT nix FROM objects", "The filter's query: no such column: nix (at character 8)"),
         (
             "SELECT source, target FROM refs",
-            "The filter's query: The query has no column named object. Name one so",
+            "The filter's query: The query has no column named object. Name a column object",
         ),
         ("SELECT object, object FROM objects", "The filter's query: The query has no column named object"),
         ("SELECT name FROM objects WHERE name != ''", "is not the number of an object"),

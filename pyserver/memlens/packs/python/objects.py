@@ -141,7 +141,7 @@ def link(
     numbers: U32 = np.asarray(found)
     columns = {name: np.asarray(column) for name, column in objects.take().items()}
     if float(columns["shallow"].sum(dtype=np.float64)) >= MOST_BYTES:
-        raise DamagedSnapshotError(phrase("The sizes of the objects add up to more than any memory"))
+        raise DamagedSnapshotError(phrase("The objects' sizes add up to more than any machine's memory"))
     texts = Texts(columns["utf8"], columns["text_end"])
     of_code = np.array([_has_names_of_code(names.get(each)) for each in of_types.tolist()], np.bool_)
     columns["kind"] = _with_entries(columns, texts, numbers[: len(of_types)], type_of, of_code)

@@ -160,7 +160,7 @@ def _read(source: Source, report: Report) -> Graph:
     if not len(columns["address"]):
         raise NotASnapshotError(phrase("The dump has no objects"))
     if float(columns["shallow"].sum(dtype=np.float64)) >= MOST_BYTES:
-        raise DamagedSnapshotError(phrase("The sizes of the objects add up to more than any memory"))
+        raise DamagedSnapshotError(phrase("The objects' sizes add up to more than any machine's memory"))
     graph = _graph(lines, columns, cut=source.truncated or lines.is_cut)
     mark_graph(graph, removed, fields_stay=True)
     return graph

@@ -153,7 +153,7 @@ class _File:
             )
         shallow: U64 = nodes["self_size"]
         if float(shallow.sum(dtype=np.float64)) >= MOST_BYTES:
-            raise DamagedSnapshotError(phrase("The sizes of the objects add up to more than any memory"))
+            raise DamagedSnapshotError(phrase("The objects' sizes add up to more than any machine's memory"))
         root, rest = divmod(self._header.root_index, len(meta.node_fields))
         if rest or not 0 <= root < len(shallow):
             raise DamagedSnapshotError(
@@ -373,7 +373,7 @@ class _File:
             or float(counts.sum(dtype=np.float64)) >= MOST_BYTES
         ):
             raise DamagedSnapshotError(
-                phrase("The sizes of the allocation trace add up to more than any memory")
+                phrase("The sizes in the allocation trace add up to more than any machine's memory")
             )
         return TraceRows(ids, functions, parents, nodes, np.stack((sizes, counts)).astype(np.int64))
 

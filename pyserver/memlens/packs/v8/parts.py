@@ -61,7 +61,7 @@ def read_parts(
             )
     shallow = nodes["self_size"].astype(np.uint64)
     if float(shallow.sum(dtype=np.float64)) >= MOST_BYTES:
-        raise DamagedSnapshotError(phrase("The sizes of the objects add up to more than any memory"))
+        raise DamagedSnapshotError(phrase("The objects' sizes add up to more than any machine's memory"))
     sources = edges["source"].astype(np.uint32)
     starts = np.zeros(count + 1, np.uint64)
     np.cumsum(np.bincount(sources, minlength=count), out=starts[1:])

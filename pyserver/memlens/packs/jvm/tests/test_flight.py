@@ -374,7 +374,7 @@ def test_native_memory_that_is_not_freed(tmp_path: Path) -> None:
     assert stacks(profile, "native_total_bytes") == {keep: 123, ("malloc_hook:0", "app.A.other:9"): 13}
     library = next(each for each in profile.frames.frames if "keep(" in each.function)
     assert (library.file, library.kind) == ("libapp.so", NATIVE)
-    assert "native memory" in profile.warnings[0].message
+    assert "native allocations" in profile.warnings[0].message
 
 
 def test_the_last_collection_that_counted_objects_says_how_many_there_are(tmp_path: Path) -> None:

@@ -92,7 +92,7 @@ def test_what_has_no_pair_makes_a_range(beside: Callable[..., HowLarge]) -> None
 
 def test_sizes_that_say_nothing_are_refused(beside: Callable[..., HowLarge]) -> None:
     for sizes in ((6, 4), (100, 105), (0, 4)):
-        with pytest.raises(BadRequestError, match="Sizes"):
+        with pytest.raises(BadRequestError, match="first two sizes"):
             beside(trained(4), trained(6), sizes)
 
 

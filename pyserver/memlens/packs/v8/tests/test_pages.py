@@ -262,7 +262,7 @@ def test_a_dump_of_a_page(tmp_path: Path, browser: Browser) -> None:
     bound = asyncio.run(binder.bind([f"{browser.url}src/carts.js?v=3"]))
     assert [each.paths for each in bound.values()] == [[str(browser.site / "src" / "carts.js")]]
     assert "exists" in refused(row["page"], out)
-    assert "Only dumps of Python" in refused(row["page"], tmp_path / "x", "--no-texts")
+    assert "Only Python dumps" in refused(row["page"], tmp_path / "x", "--no-texts")
     assert names_in(tmp_path) == [out.name]
 
 
