@@ -13,6 +13,7 @@ from memlens.views.findings.answers import (
     inferred_mark,
     pieces,
 )
+from memlens.views.findings.writing import function_beside
 
 _MARKED = re.compile(r"([\\`*_\[\]<>#|~&])")
 _ACTING = re.compile(
@@ -75,7 +76,7 @@ def table_markdown(table: Table) -> Iterator[str]:
 def place_of(line: LineLink) -> str:
     """A line of source as far as it is known, and its function."""
     place = f"{line.file}:{line.line}" if line.line else line.file
-    return f"{place} {line.function}".strip()
+    return f"{place} {function_beside(line)}".strip()
 
 
 def _marked(sentence: TextPart) -> str:

@@ -6,12 +6,11 @@ doesn't have what it is about. Limits are options, or those of ``memlens.toml`` 
 """
 
 import argparse
-from collections.abc import Iterator
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from memlens.cli.ask import ask
-from memlens.cli.columns import Piece, Row, say_tables, say_wrapped
+from memlens.cli.columns import Row, say_tables, say_wrapped
 from memlens.cli.each_file import shown_name
 from memlens.cli.failures import failed
 from memlens.cli.limit_queries import rows_of
@@ -19,6 +18,7 @@ from memlens.cli.limits import add_against, add_limits, add_lines, limits_of
 from memlens.cli.options import add_files, add_force, add_json, add_libraries
 from memlens.cli.output import json_line, say
 from memlens.cli.parsers import UsageError
+from memlens.cli.source_lines import source_line
 from memlens.errors import BadRequestError, FileError
 from memlens.export.limits.junit import junit
 from memlens.export.limits.markdown import limits_markdown, outcome
@@ -27,6 +27,7 @@ from memlens.regular_files import content
 from memlens.store.files.output import Output
 from memlens.store.snapshot import Snapshot
 from memlens.texts import Text, phrase
+from memlens.views.findings.answers import LineLink
 from memlens.views.limits.answers import CheckedFile, Limit, LimitResult, worst
 from memlens.views.limits.baseline import (
     MOST_BYTES,
@@ -195,7 +196,10 @@ def _say(files: list[CheckedFile]) -> None:
             if each.lines:
                 say_tables(
                     [
-                        Row((f"  {line.shown}",), list(_place(line.file, line.line, line.function)))
+                        Row(
+                            (f"  {line.shown}",),
+                            source_line(LineLink(line.file, line.line, line.function, -1)),
+                        )
                         for line in each.lines
                     ]
                 )
@@ -205,10 +209,3 @@ def _say(files: list[CheckedFile]) -> None:
 
 
 _WORDS = {"exceeded": "EXCEEDED", "unchecked": "NOT CHECKED", "kept": "kept"}
-
-
-def _place(file: str, line: int, function: str) -> Iterator[Piece]:
-    if file:
-        yield Piece(file, "path")
-        yield Piece(f":{line} " if line else " ")
-    yield Piece(function, "name")

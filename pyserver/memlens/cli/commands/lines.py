@@ -23,6 +23,7 @@ from memlens.cli.options import (
     positive,
 )
 from memlens.cli.output import MOST_LINES, json_line, say, within_bounds
+from memlens.cli.source_lines import source_line
 from memlens.errors import BadRequestError
 from memlens.json_text import in_english
 from memlens.model.info import GraphInfo, ProfileInfo, TimelineInfo, device_phrase
@@ -31,6 +32,7 @@ from memlens.store.snapshot import Snapshot
 from memlens.texts import Text, phrase
 from memlens.units import KIND_WORDS, SOURCE_WORDS, counted, format_bytes, format_time, format_value
 from memlens.views.answers import SourceLine
+from memlens.views.findings.answers import LineLink
 from memlens.views.heap.objects.lines import HeapFile, HeapLine, largest_lines
 from memlens.views.lines.charged import (
     Charged,
@@ -259,8 +261,7 @@ def _label(row: SourceLine | ProfileLine | Named, by: str) -> list[Piece]:
         return [Piece(row.function or "", "name"), *place, words]
     if by == "file":
         return [file, words]
-    function = [Piece(" "), Piece(row.function, "name")] if row.function else []
-    return [file, Piece(f":{row.line}"), *function, words]
+    return [*source_line(LineLink(row.file or "", row.line or 0, row.function or "", -1)), words]
 
 
 def _print_trace(options: argparse.Namespace, answer: _Trace | HeldOfTrace) -> None:

@@ -18,7 +18,7 @@ from memlens.texts import Text, in_a_row, phrase, plural
 from memlens.units import format_value
 from memlens.views.findings.answers import LineLink
 from memlens.views.findings.groups import PROBABLY_YOURS, TopGroup, TopGroups
-from memlens.views.findings.writing import base_line, called, linked, percent, short_function
+from memlens.views.findings.writing import base_line, called, function_beside, linked, percent, short_function
 from memlens.views.naming.attribution import charged_frames
 from memlens.views.selection.items import BARE, stacks_of
 from memlens.views.selection.stacks import AMOUNT
@@ -70,8 +70,7 @@ def named_callers(snapshot: Snapshot, found: Callers, whole: TopGroups) -> Text:
             continue
         link = LineLink(file, line, name, each.frame)
         shown: list[Text] = [linked(base_line(link), line=link)]
-        # frames of a file without functions are named by their lines
-        if isinstance(snapshot.info, ProfileInfo) and name not in ("", base_line(link)):
+        if isinstance(snapshot.info, ProfileInfo) and function_beside(link):
             shown.append(linked(function))
         if snapshot.frames.doubtful[each.frame]:
             shown.append(phrase("({remark})", remark=PROBABLY_YOURS))

@@ -105,6 +105,11 @@ def base_line(link: LineLink) -> str:
     return f"{name}:{link.line}" if link.line else name
 
 
+def function_beside(line: LineLink) -> str:
+    """A function, to be shown beside its line; empty where frames are named by their lines, as tracemalloc's are."""
+    return "" if line.function == base_line(line) else line.function
+
+
 def text_in_sql(text: str) -> str:
     """A text as an SQL literal."""
     return "'" + text.replace("'", "''") + "'"
