@@ -1,9 +1,11 @@
 """Ctrl+C while a fleet is read, at moments of all kinds: one sentence, finished summaries, and nothing else."""
 
+import gc
 import json
 import os
 import signal
 import tempfile
+import warnings
 from collections.abc import Iterator
 from concurrent.futures import Future
 from contextlib import closing
@@ -14,6 +16,7 @@ import pytest
 from tests.python.fleet_cluster import HAS_PACKAGES, fleet, start_fleet
 from tests.python.server_harness import wait_until, write_snapshot
 
+from memlens.fleet import engine
 from memlens.fleet.database import FILE_NAME, open_fleet
 from memlens.fleet.engine import Engine
 from memlens.fleet.interrupts import Hold
@@ -62,6 +65,25 @@ def test_deferred_signals(handled: list[int]) -> None:
     assert handled[4:] == [signal.SIGTERM]
     signal.raise_signal(signal.SIGINT)
     assert handled[5:] == [signal.SIGINT]
+
+
+def test_what_an_interrupt_drops_is_not_warned_of() -> None:
+    """Python warns of each coroutine of Dask's that Ctrl+C came before."""
+
+    async def step() -> None: ...
+
+    def warned() -> int:
+        with warnings.catch_warnings(record=True) as found:
+            dropped = step()
+            del dropped
+            gc.collect()
+        return len(found)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("default")
+        assert warned() == 1
+        engine._silence()
+        assert warned() == 0
 
 
 @pytest.mark.usefixtures("_from_a_terminal")

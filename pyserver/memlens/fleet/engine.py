@@ -12,6 +12,7 @@ import shutil
 import tempfile
 import time
 import uuid
+import warnings
 from collections.abc import Callable, Iterator
 from concurrent.futures import CancelledError
 from queue import Empty, SimpleQueue
@@ -318,6 +319,8 @@ def _silence() -> None:
         # some loggers have their own levels
         if name.partition(".")[0] in ("asyncio", "distributed", "tornado"):
             logging.getLogger(name).setLevel(_SILENT)
+    # what Ctrl+C drops before its first step
+    warnings.filterwarnings("ignore", "coroutine .* was never awaited", RuntimeWarning)
 
 
 @contextlib.contextmanager
