@@ -106,7 +106,7 @@ def base_line(link: LineLink) -> str:
 
 
 def function_beside(line: LineLink) -> str:
-    """A function, to be shown beside its line; empty where frames are named by their lines, as tracemalloc's are."""
+    """A function, to be shown beside its line; empty where a profile without functions names frames by their lines."""
     return "" if line.function == base_line(line) else line.function
 
 
