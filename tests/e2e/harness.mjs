@@ -19,24 +19,6 @@ import { TIMEOUT_MS, came } from './waiting.mjs';
 import { Window } from './window.mjs';
 
 export { ROOT };
-
-/**
- * VS Code's own commands, by their titles: no test is about these, so the driver runs them. By the palette, which lists and
- * searches a thousand commands each time, one takes as long as most steps of a test.
- */
-const OF_VSCODE = {
-  'File: Save': 'workbench.action.files.save',
-  'Notifications: Clear All Notifications': 'notifications.clearAll',
-  'Notifications: Show Notifications': 'notifications.showList',
-  'View: Close All Editors': 'workbench.action.closeAllEditors',
-  'View: Close Editor': 'workbench.action.closeActiveEditor',
-  'View: Close Editors in Other Groups': 'workbench.action.closeEditorsInOtherGroups',
-  'View: Focus Active Editor Group': 'workbench.action.focusActiveEditorGroup',
-  'View: Focus First Editor Group': 'workbench.action.focusFirstEditorGroup',
-  'View: Focus Last Editor Group': 'workbench.action.focusLastEditorGroup',
-  'View: Split Editor Right': 'workbench.action.splitEditorRight',
-};
-
 export const SCREENSHOTS = path.join(ROOT, 'tests', 'e2e', 'screenshots');
 
 /**
@@ -175,11 +157,9 @@ class VSCode {
     return this.page.locator('iframe.webview.ready:visible');
   }
 
-  /** Runs a command by its title; those of Memlens as a person would: `runCommand('Memlens: Go to the Peak')`. */
-  async runCommand(title) {
-    const own = OF_VSCODE[title];
-    if (own === undefined) await this.#palette.run(title);
-    else await this.window.driver.ask('run', own);
+  /** Runs a command by its title, as a person would: `runCommand('Memlens: Go to the Peak')`. */
+  runCommand(title) {
+    return this.#palette.run(title);
   }
 
   /**

@@ -76,10 +76,6 @@ exports.activate = (context) => {
         .executeCommand('vscode.open', vscode.Uri.file(file), { preview: false })
         .then(undefined, (error) => vscode.window.showErrorMessage(`${file}: ${error}`));
     },
-    /** Runs a command of VS Code's own, by its name. */
-    run: async (command) => {
-      await vscode.commands.executeCommand(command);
-    },
     /** The tools that a chat may call. */
     tools: () =>
       vscode.lm.tools.map(({ name, description, inputSchema }) => ({ name, description, inputSchema })),
