@@ -1990,7 +1990,7 @@ export interface HeatRow {
   steps: number;
 }
 
-/** The allocation at a moment and a height. `allocation` is None above the stack. */
+/** The allocation at a point in the stacked picture. `allocation` is None above the stack. */
 export interface HitAnswer {
   moment: number;
   time_us: number | null;

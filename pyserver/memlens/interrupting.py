@@ -62,7 +62,7 @@ def _watch(reading: int, left: threading.Event, undo: Callable[[], None] | None)
                         undo()
                         said += " All partial files were removed."
                 try:
-                    # which nobody may read any more, such as that of a terminal that was closed
+                    # stderr may be gone, for example if its terminal was closed
                     os.write(2, f"{said}\n".encode())
                 finally:
                     os._exit(1)

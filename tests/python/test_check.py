@@ -20,8 +20,9 @@ from tests.python.replays import torch as oracle
 from tests.python.test_reports import MADE_OF_TEXT
 
 from memlens.cli.command_line import commands
+from memlens.cli.source_lines import source_line
 from memlens.export.limits.sarif import RULES
-from memlens.views.limits.answers import LimitName
+from memlens.views.limits.answers import LimitLine, LimitName
 from memlens.views.limits.baseline import VERSION
 
 TRACE = ROOT / "samples" / "train.pickle"
@@ -533,3 +534,13 @@ def test_every_limit_is_an_option_a_key_and_a_rule() -> None:
         assert f"Did you mean {name}" in memlens("check", TRACE, status=UNCHECKED).stderr
         Path("memlens.toml").unlink()
         assert f"did you mean --{name}?" in memlens("check", TRACE, f"--{name}x", 1, status=UNCHECKED).stderr
+
+
+def test_a_frame_that_is_named_by_its_line_is_named_once() -> None:
+    """As in profiles without functions."""
+    for function, shown in (("leak.py:6", ""), ("leak.py:7", " leak.py:7"), ("f", " f")):
+        assert LimitLine("/app/leak.py", 6, function, 1, "bytes").place == f"/app/leak.py:6{shown}"
+        assert (
+            "".join(piece.text for piece in source_line("/app/leak.py", 6, function))
+            == f"/app/leak.py:6{shown}"
+        )

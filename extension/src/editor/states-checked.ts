@@ -97,7 +97,8 @@ export function alone(state: ViewState): ViewState {
 /** What a page says of a view, with no other files than the user chose for it; null if it isn't a state. */
 export function ofPage(said: unknown, other: string | null, series: readonly string[]): ViewState | null {
   const { compare, ...fields } = fieldsOf(said);
-  const [graph, { filter }] = [fieldsOf(fields['graph']), fields];
+  const graph = fieldsOf(fields['graph']);
+  const { filter } = fields;
   const state = {
     ...fields,
     // the server refuses a longer one, without which the rest is kept

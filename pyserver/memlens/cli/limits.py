@@ -7,7 +7,7 @@ it names no file to read or write, and its queries and filters can only read.
 
 import argparse
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +15,9 @@ from memlens.cli.options import positive, snapshot
 from memlens.cli.parsers import UsageError, nearest
 from memlens.errors import BadRequestError
 from memlens.regular_files import content
-from memlens.texts import as_text, phrase
+from memlens.texts import Text, as_text, phrase
 from memlens.units import plain, shortened
-from memlens.views.findings.table import names_of_rules
+from memlens.views.findings.table import every_rule
 from memlens.views.limits.answers import Limit, LimitName, bound_of
 
 _SIZES: dict[LimitName, str] = {
@@ -34,7 +34,6 @@ _OF: dict[LimitName, tuple[str, str]] = {
     "max-sql": ("QUERY", "the largest number that a query may have in its last column; may be repeated"),
 }
 _SIZE = "SIZE"
-_MODELS = ("timeline", "profile", "graph")
 _MOST_BYTES = 1 << 20
 _MOST_LIMITS = 200
 _FILES = (("memlens.toml", ("check",)), ("pyproject.toml", ("tool", "memlens", "check")))
@@ -54,7 +53,7 @@ def add_limits(command: argparse.ArgumentParser) -> None:
     for name, (metavar, help_text) in _OF.items():
         limits.add_argument(f"--{name}", action="append", nargs=2, metavar=(metavar, _SIZE), help=help_text)
     limits.add_argument(
-        "--no-finding", action="append", metavar="RULE", choices=_rules(),
+        "--no-finding", action="append", metavar="RULE", choices=sorted(every_rule()),
         help="no finding of this rule, such as leak or grows_by_step, may be there; may be repeated",
     )  # fmt: skip
 
@@ -73,10 +72,6 @@ def add_against(command: argparse.ArgumentParser) -> None:
         "--against", type=snapshot, metavar="BASE",
         help="compare with this snapshot, or with what memlens baseline wrote of one",
     )  # fmt: skip
-
-
-def _rules() -> list[str]:
-    return sorted(set().union(*map(names_of_rules, _MODELS)))
 
 
 def limits_of(options: argparse.Namespace) -> list[Limit]:
@@ -147,13 +142,16 @@ def _table(file: Path, names: tuple[str, ...]) -> dict[str, Any] | None:
 def _check_keys(table: dict[str, Any], known: tuple[str, ...], file: str) -> None:
     for key in table:
         if key not in known:
-            near = nearest(key, known)
             raise UsageError(
                 phrase("{file}: there is no limit {key}", file=file, key=key),
-                advice=phrase("Did you mean {names}?", names=" or ".join(near))
-                if near
-                else phrase("There are {names}.", names=", ".join(known)),
+                advice=_meant(key, known, phrase("There are {names}.", names=", ".join(known))),
             )
+
+
+def _meant(word: str, known: Collection[str], otherwise: Text) -> Text:
+    """The known words that are spelt most like a wrong one, as advice."""
+    near = nearest(word, known)
+    return phrase("Did you mean {names}?", names=" or ".join(near)) if near else otherwise
 
 
 def _in_table(table: dict[str, Any], file: str) -> Iterator[Limit]:
@@ -175,13 +173,10 @@ def _in_table(table: dict[str, Any], file: str) -> Iterator[Limit]:
             for each in value if isinstance(value, list) else [value]:
                 if not isinstance(each, str):
                     raise _wrong(where, '["leak"]')
-                if each not in _rules():
-                    near = nearest(each, _rules())
+                if each not in every_rule():
                     raise UsageError(
                         phrase("{where}: there is no rule {name}", where=where, name=each),
-                        advice=phrase("Did you mean {names}?", names=" or ".join(near))
-                        if near
-                        else phrase("docs/findings.md lists the rules."),
+                        advice=_meant(each, every_rule(), phrase("docs/findings.md lists the rules.")),
                     )
                 yield Limit(name, of=each)
 
@@ -194,6 +189,6 @@ def _size(value: object, where: str) -> str:
 
 def _wrong(where: str, example: str) -> UsageError:
     return UsageError(
-        phrase("{where} is not of the form that it has to have", where=where),
+        phrase("{where} has the wrong form", where=where),
         advice=phrase("Write it as {example}.", example=as_text(example)),
     )

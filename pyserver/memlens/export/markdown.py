@@ -76,7 +76,7 @@ def table_markdown(table: Table) -> Iterator[str]:
 def place_of(line: LineLink) -> str:
     """A line of source as far as it is known, and its function."""
     place = f"{line.file}:{line.line}" if line.line else line.file
-    return f"{place} {function_beside(line)}".strip()
+    return f"{place} {function_beside(line.file, line.line, line.function)}".strip()
 
 
 def _marked(sentence: TextPart) -> str:

@@ -214,13 +214,17 @@ MEANINGS_OF: dict[str, tuple[ValueMeaning, ...]] = {
 """The meanings of values that serve as each figure of source lines, the best first."""
 
 
+def value_with(types: Sequence[ValueType | ProfileValue], meaning: str, unit: str) -> int | None:
+    """Return the number of the first value with a meaning and a unit."""
+    return next(
+        (number for number, each in enumerate(types) if (each.meaning, each.unit) == (meaning, unit)), None
+    )
+
+
 def value_for(types: Sequence[ValueType | ProfileValue], figure: str, unit: str) -> int | None:
     """Return the number of the value that serves as a figure of lines: "total", "peak" or "end", in bytes or count."""
-    for meaning in MEANINGS_OF[figure]:
-        for number, value in enumerate(types):
-            if (value.meaning, value.unit) == (meaning, unit):
-                return number
-    return None
+    found = (value_with(types, meaning, unit) for meaning in MEANINGS_OF[figure])
+    return next((number for number in found if number is not None), None)
 
 
 def _stem(name: str) -> str:

@@ -120,7 +120,7 @@ class MomentAnswer(Struct, frozen=True):
 
 
 class HitAnswer(Struct, frozen=True):
-    """The allocation at a moment and a height. ``allocation`` is None above the stack."""
+    """The allocation at a point in the stacked picture. ``allocation`` is None above the stack."""
 
     moment: int
     time_us: float | None

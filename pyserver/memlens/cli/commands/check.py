@@ -6,7 +6,6 @@ doesn't have what it is about. Limits are options, or those of ``memlens.toml`` 
 """
 
 import argparse
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from memlens.cli.ask import ask
@@ -24,12 +23,13 @@ from memlens.export.limits.junit import junit
 from memlens.export.limits.markdown import limits_markdown, outcome
 from memlens.export.limits.sarif import sarif
 from memlens.regular_files import content
+from memlens.server.versions import own_version
 from memlens.store.files.output import Output
 from memlens.store.snapshot import Snapshot
 from memlens.texts import Text, phrase
-from memlens.views.findings.answers import LineLink
 from memlens.views.limits.answers import CheckedFile, Limit, LimitResult, worst
 from memlens.views.limits.baseline import (
+    BASELINE_LINES,
     MOST_BYTES,
     Baseline,
     baseline_of,
@@ -84,7 +84,7 @@ def run(options: argparse.Namespace) -> int:
         for each in limits:
             if each.bound.relative:
                 raise UsageError(
-                    phrase("{limit} is compared with a base, and there is none", limit=each.written),
+                    phrase("{limit} needs a base to compare with", limit=each.written),
                     advice=phrase("Name a snapshot or a baseline: --against BASE."),
                 )
     outputs = _outputs(options)
@@ -93,7 +93,7 @@ def run(options: argparse.Namespace) -> int:
     base = None if options.against is None else _base(options, limits)
     files = [_checked(options, path, limits, base) for path in options.files]
     written = {
-        "sarif": lambda: sarif(files, Path.cwd(), _version()),
+        "sarif": lambda: sarif(files, Path.cwd(), own_version()),
         "junit": lambda: junit(files),
         "markdown": lambda: "\n".join((*limits_markdown(files), "")).encode(),
     }
@@ -118,13 +118,6 @@ def _outputs(options: argparse.Namespace) -> dict[str, Output]:
     }
 
 
-def _version() -> str:
-    try:
-        return version("memlens")
-    except PackageNotFoundError:
-        return "0"
-
-
 def _base(options: argparse.Namespace, limits: list[Limit]) -> Baseline:
     """What the base has, which may be a baseline or a snapshot."""
     if not options.against.exists():
@@ -138,14 +131,12 @@ def _base(options: argparse.Namespace, limits: list[Limit]) -> Baseline:
 
 
 def measured_base(
-    options: argparse.Namespace, path: Path, limits: list[Limit], most_lines: int | None = None
+    options: argparse.Namespace, path: Path, limits: list[Limit], most_lines: int = BASELINE_LINES
 ) -> Baseline:
     """What a snapshot has of what limits are about, queries included."""
 
     def question(snapshot: Snapshot) -> Baseline:
-        return (
-            baseline_of(snapshot, limits) if most_lines is None else baseline_of(snapshot, limits, most_lines)
-        )
+        return baseline_of(snapshot, limits, most_lines)
 
     found = []
     for limit in figures_of_queries(limits):
@@ -196,10 +187,7 @@ def _say(files: list[CheckedFile]) -> None:
             if each.lines:
                 say_tables(
                     [
-                        Row(
-                            (f"  {line.shown}",),
-                            source_line(LineLink(line.file, line.line, line.function, -1)),
-                        )
+                        Row((f"  {line.shown}",), source_line(line.file, line.line, line.function))
                         for line in each.lines
                     ]
                 )

@@ -32,7 +32,6 @@ from memlens.store.snapshot import Snapshot
 from memlens.texts import Text, phrase
 from memlens.units import KIND_WORDS, SOURCE_WORDS, counted, format_bytes, format_time, format_value
 from memlens.views.answers import SourceLine
-from memlens.views.findings.answers import LineLink
 from memlens.views.heap.objects.lines import HeapFile, HeapLine, largest_lines
 from memlens.views.lines.charged import (
     Charged,
@@ -261,7 +260,7 @@ def _label(row: SourceLine | ProfileLine | Named, by: str) -> list[Piece]:
         return [Piece(row.function or "", "name"), *place, words]
     if by == "file":
         return [file, words]
-    return [*source_line(LineLink(row.file or "", row.line or 0, row.function or "", -1)), words]
+    return [*source_line(row.file or "", row.line or 0, row.function or ""), words]
 
 
 def _print_trace(options: argparse.Namespace, answer: _Trace | HeldOfTrace) -> None:

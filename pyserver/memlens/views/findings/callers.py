@@ -70,7 +70,7 @@ def named_callers(snapshot: Snapshot, found: Callers, whole: TopGroups) -> Text:
             continue
         link = LineLink(file, line, name, each.frame)
         shown: list[Text] = [linked(base_line(link), line=link)]
-        if isinstance(snapshot.info, ProfileInfo) and function_beside(link):
+        if isinstance(snapshot.info, ProfileInfo) and function_beside(file, line, name):
             shown.append(linked(function))
         if snapshot.frames.doubtful[each.frame]:
             shown.append(phrase("({remark})", remark=PROBABLY_YOURS))

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Collection, Iterator
 from functools import partial
-from typing import Any, NamedTuple, assert_never
+from typing import Any, NamedTuple, assert_never, get_args
 
 from memlens.model.info import GraphInfo, Model, ProfileInfo, SnapshotInfo, TimelineInfo
 from memlens.packs import api, others, registry
@@ -124,6 +124,11 @@ def names_of_rules(model: Model) -> set[str]:
     """The names that findings of a model have as their ``rule``, of any format."""
     of_packs = (rule.findings for rule in registry.rules_about(model))
     return {name for names in (*(rule.names for rule in RULES[model]), *of_packs) for name in names}
+
+
+def every_rule() -> set[str]:
+    """The names of all rules, of any model."""
+    return set().union(*map(names_of_rules, get_args(Model)))
 
 
 def rules_of(snapshot: Snapshot, device: int | None) -> list[Question]:

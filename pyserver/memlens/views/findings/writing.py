@@ -101,13 +101,17 @@ def percent(part: int, whole: int) -> Text:
 
 def base_line(link: LineLink) -> str:
     """A line by its file's name alone."""
-    name = link.file.replace(chr(92), "/").rpartition("/")[2]
-    return f"{name}:{link.line}" if link.line else name
+    return _base_line(link.file, link.line)
 
 
-def function_beside(line: LineLink) -> str:
+def _base_line(file: str, line: int) -> str:
+    name = file.replace(chr(92), "/").rpartition("/")[2]
+    return f"{name}:{line}" if line else name
+
+
+def function_beside(file: str, line: int, function: str) -> str:
     """A function, to be shown beside its line; empty where a profile without functions names frames by their lines."""
-    return "" if line.function == base_line(line) else line.function
+    return "" if function == _base_line(file, line) else function
 
 
 def text_in_sql(text: str) -> str:

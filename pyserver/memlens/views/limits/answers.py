@@ -9,6 +9,7 @@ from msgspec import Struct
 from memlens.errors import BadRequestError
 from memlens.texts import Text, phrase
 from memlens.units import format_value, plain, shortened
+from memlens.views.findings.writing import function_beside
 from memlens.views.selection.terms import bytes_of
 
 LimitName = Literal["max-peak", "max-leaked", "max-growth-per-step", "max-retained", "max-sql", "no-finding"]
@@ -108,7 +109,8 @@ class LimitLine(Struct, frozen=True):
     @property
     def place(self) -> str:
         """The line as far as it is known, and its function; long names are cut."""
-        file, function = (shortened(each, _LONGEST_NAME) for each in (self.file, self.function))
+        function = function_beside(self.file, self.line, self.function)
+        file, function = (shortened(each, _LONGEST_NAME) for each in (self.file, function))
         return " ".join(filter(None, (f"{file}:{self.line}" if self.line else file, function)))
 
 

@@ -24,7 +24,7 @@ VERSION = 1
 """Raised whenever an older Memlens would misread a baseline."""
 MOST_BYTES = 1 << 20
 """The largest file that may be a baseline."""
-_MOST_LINES, _FEWEST_LINES = 15, 3
+BASELINE_LINES, _FEWEST_LINES = 15, 3
 _LONGEST_NAME = 160
 _ALWAYS = (Limit("max-peak"), Limit("max-leaked"), Limit("max-growth-per-step"))
 _DIGITS = 3
@@ -76,7 +76,7 @@ class BaselineError(MemlensError):
     advice = phrase("Make it again from its snapshot: memlens baseline FILE -o BASE.")
 
 
-def baseline_of(snapshot: Snapshot, limits: Iterable[Limit], most_lines: int = _MOST_LINES) -> Baseline:
+def baseline_of(snapshot: Snapshot, limits: Iterable[Limit], most_lines: int = BASELINE_LINES) -> Baseline:
     """The baseline of a snapshot, for some limits besides those that any file may answer; queries are added by
     :func:`with_figures`.
     """

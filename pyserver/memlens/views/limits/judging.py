@@ -9,7 +9,7 @@ from memlens.texts import Text, in_a_row, phrase, plural
 from memlens.views.findings.ahead import MOST_FINDINGS, findings
 from memlens.views.findings.answers import SnapshotFinding
 from memlens.views.findings.contents import finding_without_contents
-from memlens.views.findings.table import cannot_say, names_of_rules, rules_for
+from memlens.views.findings.table import cannot_say, every_rule, rules_for
 from memlens.views.limits.answers import Limit, LimitLine, LimitResult, Measured, shown_amount
 from memlens.views.limits.baseline import Baseline, BaselineFigure, check_same_kind, lines_in
 from memlens.views.limits.lines import changed, lines_of, of_rows
@@ -18,8 +18,6 @@ from memlens.views.sql.pages import SqlAnswer
 
 LinesOf = Callable[[Measured, BaselineFigure | None, float], list[LimitLine]]
 """The lines of what is measured, with what the base has of it, and the most that is allowed."""
-
-_MODELS = ("timeline", "profile", "graph")
 
 
 def judged(
@@ -90,7 +88,7 @@ def _no_base(limit: Limit, found: Measured, base: Baseline | None) -> BadRequest
     if base is None:
         return BadRequestError(
             phrase(
-                "{bound} is compared with a base, and there is none",
+                "{bound} needs a base to compare with",
                 bound=limit.bound.text,
             ),
             advice=phrase("Name one with --against."),
@@ -148,7 +146,7 @@ def _of_rule(snapshot: Snapshot, limit: Limit) -> Iterator[LimitResult]:
 
 
 def _not_a_rule(name: str) -> BadRequestError:
-    if any(name in names_of_rules(model) for model in _MODELS):
+    if name in every_rule():
         return BadRequestError(
             phrase("The rule {name} is for other files than this one", name=name),
             advice=phrase("docs/findings.md lists the rules for each kind of file."),

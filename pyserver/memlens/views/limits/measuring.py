@@ -6,7 +6,7 @@ from typing import assert_never
 
 from memlens.errors import BadRequestError
 from memlens.model.info import DeviceInfo, GraphInfo, ProfileInfo, TimelineInfo, device_phrase
-from memlens.model.profile import AFTER_COLLECTIONS_BYTES, value_for
+from memlens.model.profile import AFTER_COLLECTIONS_BYTES, value_for, value_with
 from memlens.store.models import devices_of, graph_of, timeline_of
 from memlens.store.snapshot import Snapshot
 from memlens.texts import Text, as_text, phrase
@@ -66,14 +66,7 @@ def peak_value(info: ProfileInfo) -> int | None:
 
 def leaked_value(info: ProfileInfo) -> int | None:
     """The number of the value that says what was never freed."""
-    return next(
-        (
-            number
-            for number, value in enumerate(info.values)
-            if (value.meaning, value.unit) == ("end", "bytes")
-        ),
-        None,
-    )
+    return value_with(info.values, "end", "bytes")
 
 
 def _peaks(snapshot: Snapshot) -> Iterator[Measured]:

@@ -296,9 +296,7 @@ def what_if(
         live = requested.live
         inner = _inner(requested, edges)
         if columns:
-            curves = Curves(
-                extent.x0, extent.x1, _columns(np.asarray(device.live), edges), _columns(live, inner)
-            )
+            curves = _curves(device, requested, extent, edges)
         fragmentation = _fragmentation(snapshot, device, recorded, reserved)
 
         def row(words: str, done: Outcome) -> Run:
@@ -351,12 +349,12 @@ def as_if(snapshot: Snapshot, number: int | None, changes: Changes, columns: int
     requested, _ = trace.changed(_changed_rows(snapshot, device, changes))
     extent = axis_range(device, axis)
     edges = _edges(device, axis, extent, columns)
-    return Curves(
-        extent.x0,
-        extent.x1,
-        _columns(np.asarray(device.live), edges),
-        _columns(requested.live, _inner(requested, edges)),
-    )
+    return _curves(device, requested, extent, edges)
+
+
+def _curves(device: Device, requested: Requested, extent: AxisRange, edges: I64) -> Curves:
+    recorded = _columns(np.asarray(device.live), edges)
+    return Curves(extent.x0, extent.x1, recorded, _columns(requested.live, _inner(requested, edges)))
 
 
 def _changed_rows(snapshot: Snapshot, device: Device, changes: Changes) -> ChangedRows:

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from memlens.model.attribution import Attribution
 from memlens.model.info import ProfileInfo, ProfileValue, ValueMeaning
+from memlens.model.profile import value_with
 from memlens.store.kept import kept
 from memlens.store.snapshot import Snapshot
 from memlens.views.findings.answers import Evidence, Figure, FigureKind
@@ -29,11 +30,8 @@ class ProfileCase:
 
     def number(self, unit: str, *meanings: ValueMeaning) -> int | None:
         """The number of the value with a unit and the first available of some meanings; None if there is none."""
-        for meaning in meanings:
-            for number, value in enumerate(self.info.values):
-                if (value.meaning, value.unit) == (meaning, unit):
-                    return number
-        return None
+        found = (value_with(self.info.values, meaning, unit) for meaning in meanings)
+        return next((number for number in found if number is not None), None)
 
     def total(self, value: int) -> int:
         """The sum of all samples."""

@@ -1,4 +1,4 @@
-"""The allocation at a moment and a height of the stacked picture."""
+"""The allocation at a point in the stacked picture."""
 
 import numpy as np
 
