@@ -25,6 +25,7 @@ import type {
   TimelineInfo,
   Totals,
 } from '../../extension/shared/protocol.gen';
+import type { PictureId } from '../../extension/shared/commands';
 import type { Api } from '../../webview/src/api';
 import { deviceFigures } from '../../webview/src/base/format';
 import type { TimelineContext } from '../../webview/src/timeline/context';
@@ -43,8 +44,10 @@ import { comparing, Toolbar } from '../../webview/src/shell/toolbar';
 import { gapParts, gapSentence } from '../../webview/src/timeline/gap';
 import { Lanes } from '../../webview/src/timeline/lanes';
 import { timelineMenu } from '../../webview/src/timeline/menu';
+import type { Missing } from '../../webview/src/timeline/frames-list';
 import { Panel } from '../../webview/src/timeline/panel';
 import { ScopeBar } from '../../webview/src/timeline/scope';
+import type { Selected } from '../../webview/src/timeline/selection';
 import type { BookmarkTour } from '../../webview/src/timeline/bookmark-tour';
 import { bookmarksPane } from '../../webview/src/timeline/panes/bookmarks';
 import { oomPane } from '../../webview/src/timeline/panes/oom';
@@ -282,35 +285,38 @@ test('sizes and bookmarks', async () => {
 // --- around the panes ------------------------------------------------------------------------------------------------
 
 test('details of a device, of an allocation, of a line, and why there are none', async () => {
-  const panel = new Panel({
-    ...{ run: nothing, open: nothing, locate: nothing, copy: nothing, select: nothing, narrow: nothing },
-    leaveOut: nothing,
-  });
-  const sheet = mounted(<panel.View hidden={false} style={{}} />);
-  const shows = async (what: string): Promise<void> => {
+  const shown = signal<Selected>({ is: 'nothing' });
+  const missing = signal<readonly Missing[]>([]);
+  const session = {
+    ...{ selection: { shown }, missing, device: DEVICE, filter: 'φ', leaveOut: nothing },
+    ...{ openFrame: nothing, copy: nothing, select: nothing, setFilter: nothing, api: { post: nothing } },
+    ...{ colours: { of: () => [1, 2, 3] as const }, picture: signal<PictureId>('stacked') },
+  };
+  const sheet = mounted(<Panel hidden={false} style={{}} session={session} run={nothing} />);
+  const shows = async (what: string, selected: Selected): Promise<void> => {
+    shown.value = selected;
     await drawn();
     assertTranslated(sheet, what);
   };
   for (const events of [12, 0]) {
-    panel.showDevice({ ...DEVICE, events });
-    await shows('a device');
+    session.device = { ...DEVICE, events };
+    await shows('a device', { is: 'nothing' });
   }
-  panel.showWaiting(null);
-  await shows('a question');
+  await shows('a question', { is: 'waiting', sizeBytes: null });
+  missing.value = [{ file: '/σ/μ.π', line: 12, lookedFor: '/σ' }];
   for (const answer of [
     STACK,
     { ...STACK, allocation: bare, frames: [], forward_frames: [], fx_traces: [] },
   ]) {
-    panel.showStack(answer, [1, 2, 3], { filtered: true, byAddress: answer === STACK });
-    panel.sourceMissing('/σ/μ.π', 12, '/σ');
-    await shows('a stack');
+    session.picture.value = answer === STACK ? 'map' : 'stacked';
+    await shows('a stack', { is: 'stack', answer, isAgain: false });
   }
   for (const stacks of [[], [1]]) {
-    panel.showLine({ file: '/σ/μ.π', line: 3, totals: TOTALS, stacks }, stacks.length > 0);
-    await shows('a line');
+    session.filter = stacks.length > 0 ? 'φ' : '';
+    const answer = { file: '/σ/μ.π', line: 3, totals: TOTALS, stacks };
+    await shows('a line', { is: 'line', answer, isAgain: false });
   }
-  panel.showProblem('Π', 'Α');
-  await shows('a problem');
+  await shows('a problem', { is: 'problem', message: 'Π', advice: 'Α' });
 });
 
 test('the tooltip of the picture', () => {

@@ -5,6 +5,8 @@ import { useSignal } from '@preact/signals';
 import type { ComponentChildren, VNode } from 'preact';
 import { useLayoutEffect, useRef } from 'preact/hooks';
 import type { Frame, StackAnswer } from '../../../extension/shared/protocol.gen';
+import type { Api } from '../api';
+import { both } from '../shell/filter-terms';
 import { openMenu, type MenuEntry } from '../widgets/menu';
 import { Icon } from '../widgets/icon';
 import { IconButton } from '../widgets/icon-button';
@@ -12,19 +14,12 @@ import { Phrase } from '../widgets/phrase';
 import { hasSource, placeOf } from '../base/format';
 import { fileName } from '../base/paths';
 import { exactly, shorten, visible } from '../base/text';
+import type { TimelineSession } from './session';
 
-export type OpenSource = (frame: Frame, beside: boolean) => void;
-
-export type Locate = (what: 'file' | 'folder', file: string, line: number) => void;
-
-export interface FrameActions {
-  readonly open: OpenSource;
-  /** Narrows every view by one more term. */
-  readonly narrow: (term: string) => void;
-  /** Lets the user say where a file is that was not found. */
-  readonly locate: Locate;
-  readonly copy: (text: string) => void;
-}
+/** What of its view a list of frames changes. */
+export type FrameContext = Pick<TimelineSession, 'filter' | 'setFilter' | 'openFrame' | 'copy'> & {
+  readonly api: Pick<Api, 'post'>;
+};
 
 /** Frames below a heading. */
 export interface StackPart {
@@ -90,6 +85,11 @@ export interface Missing {
   readonly lookedFor: string;
 }
 
+/** Those that are missing, with another one. */
+export function withMissing(missing: readonly Missing[], one: Missing): readonly Missing[] {
+  return [...missing.filter(({ file, line }) => file !== one.file || line !== one.line), one];
+}
+
 /** What is known to be missing of a frame's file. */
 export function missingOf(missing: readonly Missing[], { file, line }: Frame): Missing | undefined {
   return missing.find((each) => each.file === file && each.line === line);
@@ -99,19 +99,19 @@ interface FrameListProps {
   readonly frames: readonly Frame[];
   /** The frame that names the allocation. */
   readonly label: Frame | null;
-  readonly actions: FrameActions;
+  readonly context: FrameContext;
   /** Said beside their frames. */
   readonly missing: readonly Missing[];
 }
 
 export function FrameList(props: FrameListProps): VNode {
-  const { frames, actions } = props;
+  const { frames, context } = props;
   // With no user frame anywhere everything would be folded, and nothing would be seen.
   const whole = frames.length < 12 && !frames.some((frame) => frame.kind === 'user');
   const menu = (event: MouseEvent, frame: Frame | null): void => {
     event.preventDefault();
     event.stopPropagation();
-    openMenu(copiesOf(frames, frame, actions), event.clientX, event.clientY);
+    openMenu(copiesOf(frames, frame, context), event.clientX, event.clientY);
   };
   return (
     <ol class="frames" onContextMenu={(event) => menu(event, null)}>
@@ -129,11 +129,11 @@ export function FrameList(props: FrameListProps): VNode {
 function copiesOf(
   frames: readonly Frame[],
   frame: Frame | null,
-  actions: FrameActions,
+  context: FrameContext,
 ): readonly MenuEntry[] {
   const item = (text: string, copied: string): MenuEntry => ({
     ...{ text, key: '' },
-    run: () => actions.copy(copied),
+    run: () => context.copy(copied),
   });
   const words = (each: Frame): string => `${each.function} ${pathOf(each)}`.trim();
   return [
@@ -176,7 +176,7 @@ function Fold({ run, ...props }: PartProps & { readonly run: readonly Frame[] })
   );
 }
 
-function Row({ frame, label, actions, missing, menu }: PartProps & { readonly frame: Frame }): VNode {
+function Row({ frame, label, context, missing, menu }: PartProps & { readonly frame: Frame }): VNode {
   const row = useRef<HTMLLIElement>(null);
   const lost = missingOf(missing, frame);
   useLayoutEffect(() => {
@@ -189,7 +189,7 @@ function Row({ frame, label, actions, missing, menu }: PartProps & { readonly fr
       class={`frame ${frame.kind}${isSame(frame, label) ? ' label' : ''}`}
       onContextMenu={(event) => menu(event, frame)}
     >
-      <Name frame={frame} actions={actions} />
+      <Name frame={frame} context={context} />
       {narrows && (
         <IconButton
           icon="filter"
@@ -202,10 +202,10 @@ function Row({ frame, label, actions, missing, menu }: PartProps & { readonly fr
           keys="f"
           // the row has the key for it, and one stop for Tab is enough
           tabIndex={-1}
-          press={(event) => actions.narrow(termOf(frame, event.shiftKey))}
+          press={(event) => narrow(context, frame, event.shiftKey)}
         />
       )}
-      {lost && <MissingNote missing={lost} locate={actions.locate} />}
+      {lost && <MissingNote missing={lost} api={context.api} />}
     </li>
   );
 }
@@ -221,12 +221,12 @@ function isSame(frame: Frame, label: Frame | null): boolean {
 }
 
 /** The function and its place, which opens the line if there is one. */
-function Name({ frame, actions }: { readonly frame: Frame; readonly actions: FrameActions }): VNode {
+function Name({ frame, context }: { readonly frame: Frame; readonly context: FrameContext }): VNode {
   const name = <bdi class="code frame-function">{shorten(frame.function || '?', 90)}</bdi>;
   const narrowKey = (event: KeyboardEvent): boolean => {
     if (event.key.toLowerCase() !== 'f' || event.ctrlKey || event.metaKey || event.altKey) return false;
     event.preventDefault();
-    actions.narrow(termOf(frame, event.shiftKey));
+    narrow(context, frame, event.shiftKey);
     return true;
   };
   if (!hasSource(frame))
@@ -247,19 +247,24 @@ function Name({ frame, actions }: { readonly frame: Frame; readonly actions: Fra
       type="button"
       title={`${visible(frame.file)}:${frame.line}`}
       aria-keyshortcuts="f Shift+f"
-      onClick={(event) => actions.open(frame, event.ctrlKey || event.metaKey)}
+      onClick={(event) => context.openFrame(frame, event.ctrlKey || event.metaKey)}
       onKeyDown={(event) => {
         if (narrowKey(event)) return;
         // A button clicks by Enter itself, but would lose what was held with it.
         if (event.key !== 'Enter' || !(event.ctrlKey || event.metaKey)) return;
         event.preventDefault();
-        actions.open(frame, true);
+        context.openFrame(frame, true);
       }}
     >
       {name}
       <bdi class="place">{shorten(placeOf(frame), 60)}</bdi>
     </button>
   );
+}
+
+/** Narrows every view by one more term. */
+function narrow(context: FrameContext, frame: Frame, byFunction: boolean): void {
+  context.setFilter(both(context.filter, termOf(frame, byFunction)));
 }
 
 /** The term of the filter that finds what has a frame on its stack: by its line, or by its function. */
@@ -274,13 +279,13 @@ function pathOf({ file, line }: Frame): string {
 
 export function MissingNote({
   missing: { file, line, lookedFor },
-  locate,
+  api,
 }: {
   readonly missing: Missing;
-  readonly locate: Locate;
+  readonly api: Pick<Api, 'post'>;
 }): VNode {
   const offer = (text: string, what: 'file' | 'folder'): VNode => (
-    <button type="button" class="link" onClick={() => locate(what, file, line)}>
+    <button type="button" class="link" onClick={() => api.post({ type: 'locate', what, file, line })}>
       {text}
     </button>
   );

@@ -1,46 +1,20 @@
-// The details at the side: open while something is selected, and what is said of it.
+// What follows a selection: the details at the side are open while there is one, and it is said what it is.
 
-import { effect } from '@preact/signals';
 import { follow } from '../base/follow';
 import { bytes, nameOf } from '../base/format';
 import { t } from '../base/l10n';
 import { partsOf } from './frames-list';
-import type { Panel } from './panel';
 import { sameStackSentence } from './panel-facts';
 import type { Selected } from './selection';
 import type { TimelineSession } from './session';
 
-export function feedPanel(panel: Panel, session: TimelineSession): void {
-  session.whileShown(effect(() => show(panel, session)));
+export function followSelection(session: TimelineSession): void {
   session.whileShown(
-    follow({ shown: () => session.selection.shown.value }, () =>
-      react(session.selection.shown.value, session),
-    ),
+    follow({ shown: () => session.selection.shown.value }, () => {
+      session.missing.value = [];
+      react(session.selection.shown.value, session);
+    }),
   );
-}
-
-/** What is selected, in the colours of the picture. */
-function show(panel: Panel, { selection, colours, device, filter, picture }: TimelineSession): void {
-  const shown = selection.shown.value;
-  switch (shown.is) {
-    case 'nothing':
-      panel.showDevice(device);
-      return;
-    case 'waiting':
-      panel.showWaiting(shown.sizeBytes);
-      return;
-    case 'problem':
-      panel.showProblem(shown.message, shown.advice);
-      return;
-    case 'line':
-      panel.showLine(shown.answer, filter !== '');
-      return;
-    case 'stack': {
-      // neighbours are others in the memory map
-      const how = { filtered: filter !== '', byAddress: picture.value === 'map' };
-      panel.showStack(shown.answer, colours.of(shown.answer.allocation), how);
-    }
-  }
 }
 
 /** Opens or closes the details, and says what is in them. */

@@ -1,16 +1,11 @@
 // The panel at the side: the selected allocation with its stack, a source line's allocations, or the device's figures.
 
 import { plural, said, t } from '../base/l10n';
-import { signal } from '@preact/signals';
+import type { ReadonlySignal } from '@preact/signals';
 import { Fragment, type ComponentChildren, type VNode } from 'preact';
 import { useLayoutEffect, useRef } from 'preact/hooks';
-import type {
-  DeviceInfo,
-  Frame,
-  LineAnswer,
-  StackAnswer,
-  Totals,
-} from '../../../extension/shared/protocol.gen';
+import type { PictureId } from '../../../extension/shared/commands';
+import type { Frame, LineAnswer, StackAnswer, Totals } from '../../../extension/shared/protocol.gen';
 import { css, type Rgb } from '../canvas/colour';
 import type { IconName } from '../widgets/icon';
 import { bytes, codeClass, exactBytes, hasSource, nameOf, placeOf } from '../base/format';
@@ -20,9 +15,8 @@ import {
   MissingNote,
   missingOf,
   partsOf,
-  type Locate,
+  type FrameContext,
   type Missing,
-  type OpenSource,
 } from './frames-list';
 import type { PanelRoom } from '../shell/frame';
 import { IconButton } from '../widgets/icon-button';
@@ -30,116 +24,58 @@ import { shortName } from '../base/symbols';
 import { exactly, shorten, visible } from '../base/text';
 import type { Action } from '../shell/keys';
 import { AllocationFacts, DeviceFacts, sameStackSentence, TotalFacts } from './panel-facts';
+import type { Colours } from './scene/colours';
+import type { Selection } from './selection';
+import type { TimelineSession } from './session';
 
-export interface PanelActions {
-  readonly run: (action: Action) => void;
-  readonly open: OpenSource;
-  readonly locate: Locate;
-  readonly copy: (text: string) => void;
-  readonly select: (allocation: number) => void;
-  /** Narrows every view by one more term. */
-  readonly narrow: (term: string) => void;
-  /** Replays the trace without what a filter finds; null where it can't be replayed. */
-  readonly leaveOut: ((term: string, name: string) => void) | null;
+/** What of its view it shows and changes. */
+export type PanelSession = FrameContext &
+  Pick<TimelineSession, 'device' | 'missing' | 'select' | 'leaveOut'> & {
+    readonly selection: Pick<Selection, 'shown'>;
+    readonly colours: Pick<Colours, 'of'>;
+    readonly picture: ReadonlySignal<PictureId>;
+  };
+
+type Run = (action: Action) => void;
+
+interface PartProps {
+  readonly session: PanelSession;
+  /** Does what its buttons have a key for. */
+  readonly run: Run;
 }
 
-interface ShownStack {
-  readonly is: 'stack';
-  readonly answer: StackAnswer;
-  readonly colour: Rgb;
-  /** The totals are of what matches the filter. */
-  readonly filtered: boolean;
-  /** Neighbours are those of the memory map. */
-  readonly byAddress: boolean;
-}
-
-interface ShownLine {
-  readonly is: 'line';
-  readonly answer: LineAnswer;
-  readonly filtered: boolean;
-}
-
-type Shown =
-  | { readonly is: 'device'; readonly device: DeviceInfo }
-  | { readonly is: 'waiting'; readonly sizeBytes: number | null }
-  | { readonly is: 'problem'; readonly message: string; readonly advice: string }
-  | ShownStack
-  | ShownLine;
-
-export class Panel {
-  private readonly shown = signal<Shown | null>(null);
-  private readonly missing = signal<readonly Missing[]>([]);
-
-  constructor(private readonly actions: PanelActions) {}
-
-  readonly View = ({ hidden, style }: PanelRoom): VNode => (
+export function Panel({ hidden, style, ...part }: PanelRoom & PartProps): VNode {
+  return (
     <aside class="panel" aria-label={t('Details')} hidden={hidden} style={style}>
-      <Details shown={this.shown} missing={this.missing} actions={this.actions} />
+      <Details {...part} />
     </aside>
   );
-
-  /** Nothing is selected: the device's figures. */
-  showDevice(device: DeviceInfo): void {
-    this.show({ is: 'device', device });
-  }
-
-  /** Selected, but the answer is still on its way. */
-  showWaiting(sizeBytes: number | null): void {
-    this.show({ is: 'waiting', sizeBytes });
-  }
-
-  showStack(answer: StackAnswer, colour: Rgb, how: Pick<ShownStack, 'filtered' | 'byAddress'>): void {
-    this.show({ is: 'stack', answer, colour, ...how });
-  }
-
-  showLine(answer: LineAnswer, filtered: boolean): void {
-    this.show({ is: 'line', answer, filtered });
-  }
-
-  showProblem(message: string, advice: string): void {
-    this.show({ is: 'problem', message, advice });
-  }
-
-  sourceMissing(file: string, line: number, lookedFor: string): void {
-    const others = this.missing.value.filter((each) => each.file !== file || each.line !== line);
-    this.missing.value = [...others, { file, line, lookedFor }];
-  }
-
-  private show(shown: Shown): void {
-    this.missing.value = [];
-    this.shown.value = shown;
-  }
 }
 
-interface DetailsProps {
-  readonly shown: { readonly value: Shown | null };
-  readonly missing: { readonly value: readonly Missing[] };
-  readonly actions: PanelActions;
-}
-
-function Details({ shown: { value: shown }, missing, actions }: DetailsProps): VNode | null {
-  if (!shown) return null;
+function Details({ session, run }: PartProps): VNode {
+  const shown = session.selection.shown.value;
+  const missing = session.missing.value;
+  const sheet = { run, session, missing };
   switch (shown.is) {
-    case 'device':
+    case 'nothing':
       return (
-        <Sheet title={said(shown.device.name)} buttons={['close']} actions={actions} missing={missing.value}>
-          <DeviceFacts device={shown.device} />
+        <Sheet {...sheet} title={said(session.device.name)} buttons={['close']}>
+          <DeviceFacts device={session.device} />
         </Sheet>
       );
     case 'waiting':
       return (
         <Sheet
+          {...sheet}
           title={shown.sizeBytes === null ? t('Allocation') : bytes(shown.sizeBytes)}
           buttons={['clear']}
-          actions={actions}
-          missing={missing.value}
         >
           <p class="hint">{t('Fetching its stack…')}</p>
         </Sheet>
       );
     case 'problem':
       return (
-        <Sheet title={t('No answer')} buttons={['clear']} actions={actions} missing={missing.value}>
+        <Sheet {...sheet} title={t('No answer')} buttons={['clear']}>
           <p role="alert">
             <bdi>{visible(shown.message)}</bdi>
           </p>
@@ -150,40 +86,34 @@ function Details({ shown: { value: shown }, missing, actions }: DetailsProps): V
       );
     case 'line':
       return (
-        <Sheet
-          title={t('Line {0}', shown.answer.line)}
-          buttons={['clear']}
-          actions={actions}
-          missing={missing.value}
-        >
-          <Line shown={shown} actions={actions} />
+        <Sheet {...sheet} title={t('Line {0}', shown.answer.line)} buttons={['clear']}>
+          <Line answer={shown.answer} session={session} />
         </Sheet>
       );
     case 'stack': {
-      const { answer, colour } = shown;
+      const { answer } = shown;
       const frames = [...partsOf(answer).flatMap((part) => part.frames), ...answer.freed_frames];
-      const elsewhere = missing.value.filter((each) => !frames.some((frame) => missingOf([each], frame)));
+      const elsewhere = missing.filter((each) => !frames.some((frame) => missingOf([each], frame)));
       return (
         <Sheet
+          {...sheet}
           title={bytes(answer.allocation.size_bytes)}
-          colour={colour}
+          colour={session.colours.of(answer.allocation)}
           buttons={['zoom', 'clear']}
-          actions={actions}
           missing={elsewhere}
           of={answer}
         >
-          <Stack key={answer.allocation.allocation} shown={shown} actions={actions} missing={missing.value} />
+          <Stack key={answer.allocation.allocation} answer={answer} session={session} run={run} />
         </Sheet>
       );
     }
   }
 }
 
-interface SheetProps {
+interface SheetProps extends PartProps {
   readonly title: string;
   readonly colour?: Rgb;
   readonly buttons: readonly ('zoom' | 'clear' | 'close')[];
-  readonly actions: PanelActions;
   /** The files that have no frame in it to stand beside. */
   readonly missing: readonly Missing[];
   /** What it is about: it begins at its top with another. */
@@ -191,13 +121,13 @@ interface SheetProps {
   readonly children: ComponentChildren;
 }
 
-function Sheet({ title, colour, buttons, actions, missing, of, children }: SheetProps): VNode {
+function Sheet({ title, colour, buttons, session, run, missing, of, children }: SheetProps): VNode {
   const body = useRef<HTMLDivElement>(null);
   useLayoutEffect(() => {
     if (body.current) body.current.scrollTop = 0;
   }, [of]);
   const button = (icon: IconName, label: string, action: Action, keys: string): VNode => (
-    <ActionButton icon={icon} label={label} action={action} keys={keys} actions={actions} />
+    <IconButton icon={icon} label={label} keys={keys} press={() => run(action)} />
   );
   return (
     <>
@@ -214,7 +144,7 @@ function Sheet({ title, colour, buttons, actions, missing, of, children }: Sheet
       </header>
       <div class="panel-body" ref={body}>
         {missing.map((each) => (
-          <MissingNote key={`${each.file}:${each.line}`} missing={each} locate={actions.locate} />
+          <MissingNote key={`${each.file}:${each.line}`} missing={each} api={session.api} />
         ))}
         {children}
       </div>
@@ -222,47 +152,31 @@ function Sheet({ title, colour, buttons, actions, missing, of, children }: Sheet
   );
 }
 
-interface ActionButtonProps {
-  readonly icon: IconName;
-  readonly label: string;
-  readonly action: Action;
-  readonly keys: string;
-  readonly actions: PanelActions;
-  readonly class?: string;
-}
-
-function ActionButton({ action, actions, ...rest }: ActionButtonProps): VNode {
-  return <IconButton {...rest} press={() => actions.run(action)} />;
-}
-
-interface StackProps {
-  readonly shown: ShownStack;
-  readonly actions: PanelActions;
-  readonly missing: readonly Missing[];
-}
-
-function Stack({ shown, actions, missing }: StackProps): VNode {
-  const { answer, filtered, byAddress } = shown;
+function Stack({ answer, session, run }: PartProps & { readonly answer: StackAnswer }): VNode {
+  const filtered = session.filter !== '';
+  // neighbours are others in the memory map
+  const byAddress = session.picture.value === 'map';
+  const missing = session.missing.value;
   const { allocation, freed_frames: freed } = answer;
   const { label } = allocation;
   const parts = partsOf(answer);
   const bare = parts.length === 0;
   const step = (icon: IconName, name: string, action: Action, keys: string): VNode => (
-    <ActionButton class="step" icon={icon} label={name} action={action} keys={keys} actions={actions} />
+    <IconButton class="step" icon={icon} label={name} keys={keys} press={() => run(action)} />
   );
   const list = (frames: readonly Frame[], named: Frame | null): VNode => (
-    <FrameList frames={frames} label={named} actions={actions} missing={missing} />
+    <FrameList frames={frames} label={named} context={session} missing={missing} />
   );
   return (
     <>
       <div class="panel-name">
         <bdi class={codeClass(allocation)}>{shortName(nameOf(allocation).title, 120)}</bdi>
         {hasSource(label) ? (
-          <SourceLink frame={label} open={actions.open} />
+          <SourceLink frame={label} session={session} />
         ) : (
           <p class="hint">{t('The file has no Python frame for this allocation.')}</p>
         )}
-        {hasSource(label) && <WithoutLine field="by:" frame={label} actions={actions} />}
+        {hasSource(label) && <WithoutLine field="by:" frame={label} session={session} />}
       </div>
       {/* of what has no stack the title says why */}
       {!bare && <SameStack totals={answer.same_stack} filtered={filtered} />}
@@ -301,21 +215,21 @@ function Stack({ shown, actions, missing }: StackProps): VNode {
   );
 }
 
-function Line({
-  shown: { answer, filtered },
-  actions,
-}: {
-  readonly shown: ShownLine;
-  readonly actions: PanelActions;
-}): VNode {
+interface LineProps {
+  readonly answer: LineAnswer;
+  readonly session: PanelSession;
+}
+
+function Line({ answer, session }: LineProps): VNode {
+  const filtered = session.filter !== '';
   const { file, line, totals, stacks } = answer;
   const frame: Frame = { file, line, function: '', kind: 'user', source: 'recorded' };
   const { largest_allocation: largest } = totals;
   return (
     <>
       <div class="panel-name">
-        <SourceLink frame={frame} open={actions.open} />
-        {stacks.length > 0 && <WithoutLine field="file:" frame={frame} actions={actions} />}
+        <SourceLink frame={frame} session={session} />
+        {stacks.length > 0 && <WithoutLine field="file:" frame={frame} session={session} />}
       </div>
       {stacks.length > 0 ? (
         <p>
@@ -335,7 +249,7 @@ function Line({
       {filtered && <p class="hint">{t('Of what matches the filter, on this device.')}</p>}
       <TotalFacts totals={totals} />
       {largest !== null && (
-        <button type="button" class="button secondary" onClick={() => actions.select(largest)}>
+        <button type="button" class="button secondary" onClick={() => session.select(largest, null)}>
           {t('Select the largest')}
         </button>
       )}
@@ -347,11 +261,11 @@ interface WithoutLineProps {
   /** That of the filter: whether the line is that of an allocation, or anywhere in its stack. */
   readonly field: 'by:' | 'file:';
   readonly frame: Frame;
-  readonly actions: PanelActions;
+  readonly session: Pick<PanelSession, 'leaveOut'>;
 }
 
 /** A button that replays the trace without a line; nothing where it can't be replayed. */
-function WithoutLine({ field, frame, actions: { leaveOut } }: WithoutLineProps): VNode | null {
+function WithoutLine({ field, frame, session: { leaveOut } }: WithoutLineProps): VNode | null {
   if (!leaveOut) return null;
   const term = `${field}${exactly(`${frame.file}:${frame.line}`)}`;
   return (
@@ -361,13 +275,18 @@ function WithoutLine({ field, frame, actions: { leaveOut } }: WithoutLineProps):
   );
 }
 
-function SourceLink({ frame, open }: { readonly frame: Frame; readonly open: OpenSource }): VNode {
+interface SourceLinkProps {
+  readonly frame: Frame;
+  readonly session: Pick<PanelSession, 'openFrame'>;
+}
+
+function SourceLink({ frame, session }: SourceLinkProps): VNode {
   return (
     <button
       type="button"
       class="link"
       title={`${visible(frame.file)}:${frame.line}`}
-      onClick={(event) => open(frame, event.ctrlKey || event.metaKey)}
+      onClick={(event) => session.openFrame(frame, event.ctrlKey || event.metaKey)}
     >
       <bdi>{shorten(placeOf(frame), 60)}</bdi>
     </button>

@@ -31,6 +31,7 @@ import { Bookmarks } from './bookmarks';
 import type { TimelineContext } from './context';
 import { Cursors, type CursorState } from './cursors';
 import { Flags } from './flags';
+import type { Missing } from './frames-list';
 import { Grouping } from './grouping';
 import { Plot } from './plot';
 import type { Preference } from './render/create';
@@ -63,6 +64,8 @@ export class TimelineSession extends Session<TimelineState> implements TimelineC
   readonly geometry = signal<Geometry | null>(null);
   readonly isDrawn = signal(false);
   readonly busy = signal(false);
+  /** The files of what is selected that were asked for and not found. */
+  readonly missing = signal<readonly Missing[]>([]);
   /** The part of the run that is on the screen: another object in each frame that moves. */
   readonly seen = signal<Camera>({ x0: 0, x1: 1, y0: 0, y1: 1 });
   private readonly holds: Signal<boolean>;

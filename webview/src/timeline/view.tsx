@@ -16,7 +16,7 @@ import { makeAround, type Around } from '../shell/around';
 import { EVERYTHING, type Change } from '../shell/context';
 import { Dock } from '../shell/dock';
 import { svgTheme, type AskedSvg } from '../shell/export';
-import { both, traceTerms } from '../shell/filter-terms';
+import { traceTerms } from '../shell/filter-terms';
 import { ViewFrame } from '../shell/frame';
 import { listenForKeys } from '../shell/keyboard';
 import { KEYS, type Action } from '../shell/keys';
@@ -32,6 +32,7 @@ import { BackdropData } from './backdrop-data';
 import { BookmarkTour } from './bookmark-tour';
 import { runAction } from './commands';
 import { DeviceData } from './device-data';
+import { withMissing } from './frames-list';
 import { gestures } from './gestures';
 import { Hover } from './hover';
 import { PointerInput } from './input/pointer';
@@ -41,7 +42,7 @@ import { categoriesOf, followAreas, showFigures } from './legends';
 import { timelineMenu } from './menu';
 import { Minimap } from './minimap';
 import { Panel } from './panel';
-import { feedPanel } from './panel-feed';
+import { followSelection } from './panel-feed';
 import { TIMELINE_PANES } from './panes';
 import { bookmarksPane } from './panes/bookmarks';
 import { devicePicker, picturePicker, stackedName } from './pickers';
@@ -62,7 +63,6 @@ export class SnapshotView {
   readonly around: Around;
   readonly dock: Dock;
   private readonly frame: ViewFrame;
-  private readonly panel: Panel;
   private readonly pictures: readonly Picture[];
   private readonly minimap: Minimap;
   private readonly lanes: Lanes;
@@ -92,7 +92,6 @@ export class SnapshotView {
     const tooltip = new HoverCard(TooltipCard);
     this.around = this.makeAround();
     this.minimap = new Minimap((camera, glide) => plot.moveTo(camera, glide));
-    this.panel = this.makePanel();
     this.data = new DeviceData(session, this.minimap);
     this.backdrop = new BackdropData(api, (known) => {
       plot.setBackdrop(known);
@@ -221,7 +220,9 @@ export class SnapshotView {
         return;
       case 'sourceMissing':
         session.arrange({ panelOpen: true });
-        this.panel.sourceMissing(message.file, message.line, message.lookedFor.join(', '));
+        session.missing.value = withMissing(session.missing.value, {
+          ...{ file: message.file, line: message.line, lookedFor: message.lookedFor.join(', ') },
+        });
         return;
       case 'other':
         session.compare.receive(message.other);
@@ -264,19 +265,6 @@ export class SnapshotView {
     });
   }
 
-  private makePanel(): Panel {
-    const { session, api } = this;
-    return new Panel({
-      run: (action) => this.run(action),
-      open: (source, beside) => session.openFrame(source, beside),
-      copy: (text) => session.copy(text),
-      locate: (what, file, line) => api.post({ type: 'locate', what, file, line }),
-      select: (allocation) => session.select(allocation, null),
-      narrow: (term) => session.setFilter(both(session.filter, term)),
-      leaveOut: session.leaveOut,
-    });
-  }
-
   private makeFrame(tooltip: { readonly root: HTMLElement }): ViewFrame {
     const { session, around, dock, pictures } = this;
     const categories = categoriesOf(session);
@@ -291,7 +279,7 @@ export class SnapshotView {
         () => <Island of={session.plot.root} />,
         ...pictures.map(({ id, View }) => () => <View hidden={session.picture.value !== id} />),
       ],
-      Panel: this.panel.View,
+      Panel: (room) => <Panel {...room} session={session} run={(action) => this.run(action)} />,
       Help: around.help.View,
       Legend: () => categories.value && Categories(categories.value),
       Tooltip: () => <Island of={tooltip.root} />,
@@ -392,7 +380,7 @@ export class SnapshotView {
       () => session.whatIf.curve.value,
       (curve) => this.backdrop.setAsIf(curve),
     );
-    feedPanel(this.panel, session);
+    followSelection(session);
   }
 
   private drawn({ coarser, grouped }: Geometry): void {
