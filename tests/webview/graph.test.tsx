@@ -191,7 +191,7 @@ test('threads: one that is revealed opens, a frame leads to its line, a variable
     'memlens/heapVariables': { rows: variables, total: 2 },
   });
   const places: unknown[] = [];
-  context.openPlace = (...place) => places.push(place);
+  context.openFrame = ({ file, line }, beside) => places.push([file, line, beside]);
   const pane = threadsPane.make(context);
   const host = mountedPane(pane);
   for (const grid of host.querySelectorAll('.grid'))

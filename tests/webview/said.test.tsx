@@ -65,9 +65,9 @@ test('no word of a headline, of findings and of warnings is left in English', as
     const summary = new Summary(api, [], never);
     const host = element('div');
     document.body.append(host);
-    const actions = { open: never, show: never, showObjects: never, copy: never };
+    const session = { openFrame: never, showEvidence: never, showObjects: never, copy: never };
     const next = { text: '', link: '', press: never };
-    render(<Headline summary={summary} actions={actions} next={next} />, host);
+    render(<Headline summary={summary} session={session} next={next} />, host);
     summary.turnTo(0);
     summary.find();
     await drawn();

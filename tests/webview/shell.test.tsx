@@ -301,10 +301,10 @@ test('an object in the summary is shown by a click, and its source opened by Ctr
   render(
     <Headline
       summary={summary}
-      actions={{
-        open: (line) => done.push(line.line),
+      session={{
+        openFrame: (line) => done.push(line.line),
         showObjects: ({ number }) => done.push(['object', number]),
-        ...{ show: never, copy: never },
+        ...{ showEvidence: never, copy: never },
       }}
       next={NEXT}
     />,
@@ -339,7 +339,7 @@ test('brackets and full stops stay beside their links, and the words are as the 
   render(
     <Headline
       summary={summary}
-      actions={{ ...{ open: never, showObjects: null }, ...{ show: never, copy: never } }}
+      session={{ openFrame: never, showObjects: null, showEvidence: never, copy: never }}
       next={NEXT}
     />,
     host,
@@ -372,10 +372,10 @@ test('the summary links lines and evidence, copies as text, and counts the warni
   render(
     <Headline
       summary={summary}
-      actions={{
-        open: (line, beside) => done.push(['open', line.file, line.line, beside]),
+      session={{
+        openFrame: (line, beside) => done.push(['open', line.file, line.line, beside]),
         showObjects: null,
-        show: (evidence) => done.push(['show', evidence.pane]),
+        showEvidence: (evidence) => done.push(['show', evidence.pane]),
         copy: (text) => done.push(['copy', text]),
       }}
       next={NEXT}
@@ -432,8 +432,8 @@ test('the finding that a headline ends with stands below it, with its evidence',
   };
   const headline = { ...HEADLINE, sentences: [...HEADLINE.sentences, grows.sentence] };
   const summary = new Summary(server(false, headline, [finding('Most memory'), grows]), [], never);
-  const actions = { open: never, showObjects: null, show: never, copy: never };
-  render(<Headline summary={summary} actions={actions} next={NEXT} />, host);
+  const session = { openFrame: never, showObjects: null, showEvidence: never, copy: never };
+  render(<Headline summary={summary} session={session} next={NEXT} />, host);
   summary.turnTo(0);
   summary.find();
   await drawn();
@@ -449,13 +449,13 @@ test('what a headline says of a line is not repeated below it', async () => {
   const held = part('2 GiB', { figure: finding('').figure });
   const headline = { ...HEADLINE, sentences: [...HEADLINE.sentences, held] };
   const others = { ...finding('Grows'), figure: { ...finding('').figure, amount: 7 } };
-  const actions = { open: never, showObjects: null, show: never, copy: never };
+  const session = { openFrame: never, showObjects: null, showEvidence: never, copy: never };
   for (const [found, below, link] of [
     [[finding('Most memory'), others], /^Grows:/, '2 findings, 1 warning'],
     [[finding('Most memory')], null, '1 warning'],
   ] as const) {
     const summary = new Summary(server(false, headline, [...found]), [], never);
-    render(<Headline key={link} summary={summary} actions={actions} next={NEXT} />, host);
+    render(<Headline key={link} summary={summary} session={session} next={NEXT} />, host);
     summary.turnTo(0);
     summary.find();
     await drawn();
@@ -478,8 +478,8 @@ test('a finding whose first sentence is the headline is one click away', async (
   };
   const headline = { ...HEADLINE, rule: 'heap', sentences: [part('9 MiB in 5 objects.'), holds] };
   const summary = new Summary(server(false, headline, [joined]), [], never);
-  const actions = { open: never, showObjects: null, show: never, copy: never };
-  render(<Headline summary={summary} actions={actions} next={NEXT} />, host);
+  const session = { openFrame: never, showObjects: null, showEvidence: never, copy: never };
+  render(<Headline summary={summary} session={session} next={NEXT} />, host);
   summary.turnTo(0);
   summary.find();
   await drawn();
@@ -487,7 +487,7 @@ test('a finding whose first sentence is the headline is one click away', async (
   assert.equal(one(host, '.headline-all').title, '1 finding, 1 warning');
   const compares: string[] = [];
   const press = (): number => compares.push('asked');
-  render(<Headline summary={summary} actions={actions} next={{ ...NEXT, press }} />, host);
+  render(<Headline summary={summary} session={session} next={{ ...NEXT, press }} />, host);
   one(host, '.headline-next .link').click();
   assert.deepEqual(compares, ['asked']);
 });
@@ -511,8 +511,8 @@ test('findings that take a while say how far they are, and can be given up and a
     return { answer, cancel: () => cancelled++ };
   }) as unknown as Api['request'];
   const summary = new Summary({ request }, [], never);
-  const actions = { open: never, show: never, showObjects: null, copy: never };
-  render(<Headline summary={summary} actions={actions} next={NEXT} />, host);
+  const session = { openFrame: never, showEvidence: never, showObjects: null, copy: never };
+  render(<Headline summary={summary} session={session} next={NEXT} />, host);
   const shown = async (): Promise<string> => {
     await drawn();
     return host.querySelector('.headline-searching')?.textContent ?? '';
@@ -546,7 +546,7 @@ test('a summary that fails says so, and leaves the warnings of the file', async 
   render(
     <Headline
       summary={summary}
-      actions={{ open: never, show: never, showObjects: null, copy: never }}
+      session={{ openFrame: never, showEvidence: never, showObjects: null, copy: never }}
       next={NEXT}
     />,
     host,

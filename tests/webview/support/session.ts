@@ -28,6 +28,10 @@ export class BareSession extends Session {
     return { model: 'profile', pane: this.pane.value, filter: this.filter } as ViewState;
   }
 
+  override showEvidence(): void {
+    throw new Error('It has none.');
+  }
+
   protected override narrow(filter: string): void {
     this.filtering.held.value = filter;
   }

@@ -15,7 +15,6 @@ import { visible } from '../base/text';
 import { arrow, direction, type Compare } from '../compare/comparison';
 import { Finding } from '../shell/headline';
 import type { GraphContext } from './context';
-import { findingActions } from './waste';
 
 export class FindingsPart {
   /** Words that all rows shown have. */
@@ -101,13 +100,7 @@ export class FindingsPart {
     const [own, other] = compare.settings.otherFirst ? [row.after, row.before] : [row.before, row.after];
     return (
       <p>
-        {own && (
-          <Finding
-            finding={own}
-            actions={findingActions(context)}
-            copy={() => context.copy(markdownOf(own))}
-          />
-        )}
+        {own && <Finding finding={own} session={context} copy={() => context.copy(markdownOf(own))} />}
         {!own && other && (
           <>
             <strong class="headline-rule">{visible(named(other.title))}:</strong>{' '}

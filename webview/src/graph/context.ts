@@ -10,6 +10,7 @@ import type {
 } from '../../../extension/shared/protocol.gen';
 import type { Api } from '../api';
 import type { BookmarkList } from '../shell/bookmark-list';
+import type { FindingSession } from '../shell/headline';
 
 /** The bookmarks of what can be selected. */
 interface SelectionBookmarks extends BookmarkList<HeapBookmark> {
@@ -18,7 +19,7 @@ interface SelectionBookmarks extends BookmarkList<HeapBookmark> {
   add(selection: HeapSelection): void;
 }
 
-export interface GraphContext {
+export interface GraphContext extends FindingSession {
   readonly api: Api;
   readonly info: GraphInfo;
   readonly format: HeapFormat;
@@ -39,7 +40,6 @@ export interface GraphContext {
   readonly bookmarks: SelectionBookmarks;
   /** Lets the user write a note for something; null for nothing. */
   bookmark(selection: HeapSelection | null): void;
-  /** Shows the objects of a finding. */
   readonly showObjects: (objects: ObjectsLink) => void;
   /** Of what the details are to say what is wasted; null for nothing. */
   readonly wasteOf: Signal<HeapSelection | null>;
@@ -50,10 +50,8 @@ export interface GraphContext {
   /** Shows the images that fit a filter beside each other. */
   showImages(filter: string): void;
   setFilter(filter: string): void;
-  openPlace(file: string, line: number, beside: boolean): void;
   /** Opens the source of what is selected, or says that the file has none of it. */
   openSource(selection: HeapSelection, beside: boolean): void;
-  copy(text: string): void;
   say(text: string): void;
   failed(error: unknown): void;
 }

@@ -85,7 +85,7 @@ function makePane(context: GraphContext): Pane {
     ],
     isSelected: ({ object }) => isSelected(context, { is: 'object', object }),
     pick: ({ object, file, line }, opened, beside) => {
-      if (opened && file !== null && line !== null) context.openPlace(file, line, beside);
+      if (opened && file !== null && line !== null) context.openFrame({ file, line }, beside);
       else if (opened) context.openSource({ is: 'object', object }, beside);
       context.select({ is: 'object', object });
     },

@@ -20,7 +20,7 @@ export function PlaceButton({
       type="button"
       class="link place"
       title={t('Open {0}', visible(`${file}:${line}`))}
-      onClick={(event) => context.openPlace(file, line, event.ctrlKey || event.metaKey)}
+      onClick={(event) => context.openFrame({ file, line }, event.ctrlKey || event.metaKey)}
     >
       <bdi dir="ltr">{visible(`${shorten(fileName(file), 60)}:${line}`)}</bdi>
     </button>

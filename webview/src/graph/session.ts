@@ -5,6 +5,7 @@ import type { ViewCommand } from '../../../extension/shared/commands';
 import type { GraphState, HeapSelection, HeapState, HeapTree } from '../../../extension/shared/messages';
 import type {
   AllocationSet,
+  Evidence,
   GraphInfo,
   HeapFormat,
   ObjectsLink,
@@ -170,7 +171,7 @@ export class GraphSession extends Session<HeapState> implements GraphContext {
   }
 
   /** Shows the objects that a finding is about. */
-  readonly showObjects = ({ kind, number, sql }: ObjectsLink): void => {
+  override readonly showObjects = ({ kind, number, sql }: ObjectsLink): void => {
     switch (kind) {
       case 'object':
         this.select({ is: 'object', object: number });
@@ -195,10 +196,6 @@ export class GraphSession extends Session<HeapState> implements GraphContext {
     }
   };
 
-  openPlace(file: string, line: number, beside: boolean): void {
-    this.openFrame({ file, line }, beside);
-  }
-
   openSource(selection: HeapSelection, beside: boolean): void {
     const open = (object: number | null, kind: number | null): void =>
       this.api.post({ type: 'openObjectSource', object, kind, beside });
@@ -215,7 +212,7 @@ export class GraphSession extends Session<HeapState> implements GraphContext {
             const [first] = largest;
             // the line that its details name
             const { file = null, line = null } = largest.find((each) => each.file !== null) ?? {};
-            if (file !== null && line !== null) this.openPlace(file, line, beside);
+            if (file !== null && line !== null) this.openFrame({ file, line }, beside);
             else if (name && located(selection.group).by === 'type') open(null, name.name);
             else if (first) open(first.object, null);
             else this.say(t('The root is not an object of the program.'));
@@ -236,6 +233,11 @@ export class GraphSession extends Session<HeapState> implements GraphContext {
       },
       (error: unknown) => this.failed(error),
     );
+  }
+
+  override showEvidence({ pane, of }: Evidence): void {
+    this.setFilter(of.filter);
+    this.show(pane);
   }
 
   protected override narrow(filter: string): void {

@@ -97,7 +97,7 @@ function makePane(context: GraphContext): Pane {
       const place = placeOf(node);
       const selection = selectionOf(node);
       // a frame is nothing but its line
-      if (place && (opened || selection === null)) context.openPlace(place.file, place.line, beside);
+      if (place && (opened || selection === null)) context.openFrame(place, beside);
       else if (opened && selection) context.openSource(selection, beside);
       else if (!selection) context.say(t('The dump doesn’t say where that is.'));
       if (selection) context.select(selection);
@@ -199,7 +199,7 @@ function openPlace(context: GraphContext, { file, line }: NonNullable<CopiedPlac
   return {
     ...{ text: t('Open Source'), key: '' },
     run: () => {
-      context.openPlace(file, line, false);
+      context.openFrame({ file, line }, false);
     },
   };
 }

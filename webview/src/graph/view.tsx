@@ -4,7 +4,7 @@ import { effect } from '@preact/signals';
 import type { VNode } from 'preact';
 import type { ViewCommand } from '../../../extension/shared/commands';
 import type { ViewState } from '../../../extension/shared/messages';
-import type { Evidence, GraphInfo, HeapFormat } from '../../../extension/shared/protocol.gen';
+import type { GraphInfo, HeapFormat } from '../../../extension/shared/protocol.gen';
 import type { Api, HostMessage } from '../api';
 import { t } from '../base/l10n';
 import { baseName } from '../base/paths';
@@ -75,9 +75,6 @@ export class GraphView {
       },
       menu: () => this.menu(),
       focusPicture: () => this.icicle.focus(),
-      show: (evidence) => this.showEvidence(evidence),
-      showObjects: session.showObjects,
-      showComparison: () => session.show('compare'),
     });
     const { Head, fileBar, help, summary } = this.around;
     const frame = new ViewFrame(root, session, {
@@ -143,7 +140,7 @@ export class GraphView {
       }
       case 'other':
         session.compare.receive(message.other);
-        if (message.fresh) session.show('compare');
+        if (message.fresh) session.showComparison();
         return;
       case 'series':
         session.keep({ series: message.dumps.flatMap(({ is, uri }) => (is === 'own' ? [] : [uri])) });
@@ -229,11 +226,6 @@ export class GraphView {
         {recorded && <recorded.View />}
       </>
     );
-  }
-
-  private showEvidence({ pane, of }: Evidence): void {
-    this.session.setFilter(of.filter);
-    this.dock.showPane(pane);
   }
 
   private menu(): readonly MenuEntry[] {

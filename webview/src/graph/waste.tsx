@@ -6,7 +6,7 @@ import type { HeapSelection } from '../../../extension/shared/messages';
 import type { ComponentAnswer } from '../../../extension/shared/protocol.gen';
 import { bytes } from '../base/format';
 import { t } from '../base/l10n';
-import { Finding, type HeadlineActions } from '../shell/headline';
+import { Finding } from '../shell/headline';
 import { useAsked } from './asked';
 import { sameSelection, type GraphContext } from './context';
 import { Section } from './details-parts';
@@ -44,20 +44,6 @@ export function Waste({ selection, context }: WasteProps): VNode {
   );
 }
 
-/** What the links of a finding of this heap dump do. */
-export function findingActions(context: GraphContext): HeadlineActions {
-  return {
-    open: ({ file, line }, beside) => {
-      context.openPlace(file, line, beside);
-    },
-    show: () => undefined,
-    showObjects: context.showObjects,
-    copy: (text) => {
-      context.copy(text);
-    },
-  };
-}
-
 function Found({
   found,
   context,
@@ -68,7 +54,6 @@ function Found({
   if (found.retained_objects === 0)
     return <p class="hint">{t('No root holds any of them: they may be freed anyway.')}</p>;
   const retained = t('{0} in {1} retained', bytes(found.retained_bytes), objectsText(found.retained_objects));
-  const actions = findingActions(context);
   return (
     <Section title={t('Waste')}>
       <p class="muted" role="status">
@@ -79,7 +64,7 @@ function Found({
           <li key={index}>
             <Finding
               finding={finding}
-              actions={actions}
+              session={context}
               copy={() => context.copy(`**${finding.title}:** ${finding.text}`)}
             />
           </li>

@@ -5,6 +5,7 @@ import type { ViewCommand } from '../../../extension/shared/commands';
 import type { ProfileState } from '../../../extension/shared/messages';
 import type {
   AllocationSet,
+  Evidence,
   GroupsAnswer,
   ProfileInfo,
   ProfileValue,
@@ -165,6 +166,13 @@ export class ProfileSession
       this.compare.goTo(state.compare);
       this.setFilter(state.filter);
     });
+  }
+
+  /** Its value, its filter, and the pane that has it. */
+  override showEvidence({ pane, of, by, event }: Evidence): void {
+    if (of.value !== null) this.showValue(of.value);
+    this.setFilter(of.filter);
+    this.show(pane, { by, event });
   }
 
   protected override narrow(filter: string): void {

@@ -4,7 +4,7 @@ import { effect } from '@preact/signals';
 import type { VNode } from 'preact';
 import type { ViewCommand } from '../../../extension/shared/commands';
 import type { ViewState } from '../../../extension/shared/messages';
-import type { Evidence, ProfileInfo } from '../../../extension/shared/protocol.gen';
+import type { ProfileInfo } from '../../../extension/shared/protocol.gen';
 import type { Api, HostMessage } from '../api';
 import { t } from '../base/l10n';
 import { visible } from '../base/text';
@@ -63,8 +63,6 @@ export class ProfileView {
       },
       menu: () => this.menu(),
       focusPicture: () => this.flame.focus(),
-      show: (evidence) => this.showEvidence(evidence),
-      showComparison: () => session.show('compare'),
     });
     const { Head, fileBar, help, pickers, summary } = this.around;
     const frame = new ViewFrame(root, session, {
@@ -132,7 +130,7 @@ export class ProfileView {
         return;
       case 'other':
         this.session.compare.receive(message.other);
-        if (message.fresh) this.session.show('compare');
+        if (message.fresh) this.session.showComparison();
         return;
       case 'file':
         this.around.fileBar.show(message.of, message.state);
@@ -182,14 +180,6 @@ export class ProfileView {
       },
       ...shareEntries(this.session.api, () => this.around.summary.text, t('Flame Graph')),
     ];
-  }
-
-  /** Its value, its filter, and the pane that has it. */
-  private showEvidence({ pane, of, by, event }: Evidence): void {
-    if (of.value !== null) this.session.showValue(of.value);
-    this.session.setFilter(of.filter);
-    this.dock.showPane(pane);
-    this.session.revealed.value = { by, event };
   }
 
   private run(action: Action): void {

@@ -2,7 +2,6 @@
 
 import { signal, type Signal } from '@preact/signals';
 import type { ComponentType } from 'preact';
-import type { Evidence, ObjectsLink } from '../../../extension/shared/protocol.gen';
 import type { MenuEntry } from '../widgets/menu';
 import { FileBar } from './file-bar';
 import { FilterBox } from './filter-box';
@@ -24,11 +23,6 @@ interface Of {
   /** What the toolbar's menu offers. */
   readonly menu: () => readonly MenuEntry[];
   readonly focusPicture: () => void;
-  /** Shows the evidence of a sentence. */
-  readonly show: (evidence: Evidence) => void;
-  /** Of a model whose findings are about objects. */
-  readonly showObjects?: (objects: ObjectsLink) => void;
-  readonly showComparison: () => void;
 }
 
 export interface Around {
@@ -47,19 +41,14 @@ export function makeAround(session: Session, of: Of): Around {
   const help = new Help(of.keys);
   const pickers = signal<readonly Picker[]>([]);
   const filterBox = new FilterBox(session, of.terms, of.focusPicture, () =>
-    of.showObjects ? findingTerms((summary.findings.value ?? []).map(({ title }) => title)) : [],
+    session.showObjects ? findingTerms((summary.findings.value ?? []).map(({ title }) => title)) : [],
   );
-  const compare = comparing(api, of.showComparison);
+  const compare = comparing(api, () => session.showComparison());
   const Head = headOf(
     {
       summary,
       next: { ...of.next, press: compare.compare },
-      actions: {
-        open: (line, beside) => session.openFrame(line, beside),
-        show: of.show,
-        showObjects: of.showObjects ?? null,
-        copy: (text) => session.copy(text),
-      },
+      session,
     },
     {
       label: of.label,

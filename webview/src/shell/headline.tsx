@@ -4,11 +4,8 @@ import { useSignal } from '@preact/signals';
 import type { VNode } from 'preact';
 import { useId } from 'preact/hooks';
 import type {
-  Evidence,
   HeadlineAnswer,
-  LineLink,
   FileWarning,
-  ObjectsLink,
   SnapshotFinding,
   TextPart,
 } from '../../../extension/shared/protocol.gen';
@@ -19,15 +16,11 @@ import { Icon } from '../widgets/icon';
 import { IconButton } from '../widgets/icon-button';
 import { Phrase } from '../widgets/phrase';
 import { Said } from '../widgets/said';
+import type { Session } from './session';
 import type { Looking, Summary } from './summary';
 
-export interface HeadlineActions {
-  open(line: LineLink, beside: boolean): void;
-  show(evidence: Evidence): void;
-  /** Shows objects of a heap dump; null for a model without. */
-  readonly showObjects: ((objects: ObjectsLink) => void) | null;
-  copy(text: string): void;
-}
+/** What links in findings change. */
+export type FindingSession = Pick<Session, 'openFrame' | 'showEvidence' | 'showObjects' | 'copy'>;
 
 /** What to do where there is no finding to look at. */
 export interface NextStep {
@@ -39,11 +32,11 @@ export interface NextStep {
 
 export interface HeadlineProps {
   readonly summary: Summary;
-  readonly actions: HeadlineActions;
+  readonly session: FindingSession;
   readonly next: NextStep;
 }
 
-export function Headline({ summary, actions, next: step }: HeadlineProps): VNode {
+export function Headline({ summary, session, next: step }: HeadlineProps): VNode {
   const opened = useSignal(false);
   const id = useId();
   const headline = summary.headline.value;
@@ -53,7 +46,7 @@ export function Headline({ summary, actions, next: step }: HeadlineProps): VNode
     opened.value = false;
   };
   const copyFinding = (finding: SnapshotFinding): void =>
-    summary.takeMarkdown(findings.indexOf(finding), (text) => actions.copy(text));
+    summary.takeMarkdown(findings.indexOf(finding), (text) => session.copy(text));
   // The headline may be about the most important one; one that it ends with stands below it.
   const sentences = headline?.sentences ?? [];
   const last = sentences.length > 1 ? sentences.at(-1)?.text : undefined;
@@ -116,7 +109,7 @@ export function Headline({ summary, actions, next: step }: HeadlineProps): VNode
         <p class="headline-text" role="status" hidden={sentences.length === 0 && searching !== null}>
           {above.map((sentence, index) => (
             <span key={index} class={['headline-first', 'headline-second'][index] ?? ''}>
-              <Part part={sentence} actions={actions} />{' '}
+              <Part part={sentence} session={session} />{' '}
             </span>
           ))}
         </p>
@@ -127,7 +120,7 @@ export function Headline({ summary, actions, next: step }: HeadlineProps): VNode
             class="icon-button headline-copy"
             title={t('Copy Summary')}
             aria-label={t('Copy Summary')}
-            onClick={() => actions.copy(summary.text)}
+            onClick={() => session.copy(summary.text)}
           >
             <Icon name="copy" />
           </button>
@@ -136,7 +129,7 @@ export function Headline({ summary, actions, next: step }: HeadlineProps): VNode
       {next && (
         <div class="headline-row headline-finding">
           <p class="headline-text">
-            <Finding finding={next} actions={actions} copy={() => copyFinding(next)} />
+            <Finding finding={next} session={session} copy={() => copyFinding(next)} />
           </p>
           {below && !failed && all}
         </div>
@@ -149,7 +142,7 @@ export function Headline({ summary, actions, next: step }: HeadlineProps): VNode
         <ol>
           {listed.map((finding, index) => (
             <li key={index}>
-              <Finding finding={finding} actions={actions} copy={() => copyFinding(finding)} />
+              <Finding finding={finding} session={session} copy={() => copyFinding(finding)} />
             </li>
           ))}
         </ol>
@@ -157,7 +150,7 @@ export function Headline({ summary, actions, next: step }: HeadlineProps): VNode
         <ul class="headline-notes">
           {notes.map((finding, index) => (
             <li key={index}>
-              <Finding finding={finding} actions={actions} copy={() => copyFinding(finding)} />
+              <Finding finding={finding} session={session} copy={() => copyFinding(finding)} />
             </li>
           ))}
         </ul>
@@ -234,23 +227,23 @@ function Warnings({ warnings }: { readonly warnings: readonly FileWarning[] }): 
 /** A finding in a sentence, with its evidence and its line a click away. */
 export function Finding({
   finding,
-  actions,
+  session,
   copy,
 }: {
   readonly finding: SnapshotFinding;
-  readonly actions: HeadlineActions;
+  readonly session: FindingSession;
   /** As Markdown. */
   readonly copy: () => void;
 }): VNode {
   const { sentence, evidence, line, inferred, objects } = finding;
   const title = named(finding.title);
   const linked = partsOf(sentence).some(
-    (part) => part.line !== null && part.line.frame === line?.frame && !showsObjects(part, actions),
+    (part) => part.line !== null && part.line.frame === line?.frame && !showsObjects(part, session),
   );
   const marked = finding.text.includes('(inferred)');
   return (
     <>
-      <strong class="headline-rule">{visible(title)}:</strong> <Part part={sentence} actions={actions} />
+      <strong class="headline-rule">{visible(title)}:</strong> <Part part={sentence} session={session} />
       {inferred && !marked && <span class="muted"> ({t('inferred')})</span>}
       {line && !linked && (
         <>
@@ -258,20 +251,24 @@ export function Finding({
           <Link
             text={atLine(baseName(line.file), line.line)}
             title={t('Open {0}', atLine(line.file, line.line))}
-            press={(beside) => actions.open(line, beside)}
+            press={(beside) => session.openFrame(line, beside)}
           />
         </>
       )}{' '}
       <span class="finding-end">
         {evidence && (
-          <Link text={t('Show')} title={t('Show the evidence')} press={() => actions.show(evidence)} />
+          <Link
+            text={t('Show')}
+            title={t('Show the evidence')}
+            press={() => session.showEvidence(evidence)}
+          />
         )}
-        {objects && actions.showObjects && (
+        {objects && session.showObjects && (
           <Link
             text={t('Show')}
             title={t('Show the objects')}
             press={() => {
-              actions.showObjects?.(objects);
+              session.showObjects?.(objects);
             }}
           />
         )}{' '}
@@ -290,13 +287,13 @@ export function Finding({
 }
 
 /** Whether a click on a part shows objects: a line of its own is then for Ctrl+click alone. */
-function showsObjects({ evidence, objects, line }: TextPart, { showObjects }: HeadlineActions): boolean {
+function showsObjects({ evidence, objects, line }: TextPart, { showObjects }: FindingSession): boolean {
   return objects !== null && showObjects !== null && (line !== null || evidence === null);
 }
 
 interface PartProps {
   readonly part: TextPart;
-  readonly actions: HeadlineActions;
+  readonly session: FindingSession;
   /** The brackets and marks that stand next to it. */
   readonly before?: string;
   readonly after?: string;
@@ -306,8 +303,8 @@ const OPENING = /[([{“‘«]+$/;
 const CLOSING = /^[)\]}”’».,;:!?…]+/;
 
 /** A sentence or a piece of one; no line begins or ends between a link and the marks beside it. */
-function Part({ part, actions, before = '', after = '' }: PartProps): VNode {
-  const link = linkOf(part, actions);
+function Part({ part, session, before = '', after = '' }: PartProps): VNode {
+  const link = linkOf(part, session);
   if (link)
     return before + after === '' ? (
       link
@@ -344,26 +341,26 @@ function Part({ part, actions, before = '', after = '' }: PartProps): VNode {
           before: OPENING.exec(words(at - 1))?.[0] ?? '',
           after: CLOSING.exec(words(at + 1))?.[0] ?? '',
         };
-        return <Part key={at} part={piece} actions={actions} {...marks} />;
+        return <Part key={at} part={piece} session={session} {...marks} />;
       })}
     </>
   );
 }
 
 /** What leads somewhere, as a link; null for what doesn't. */
-function linkOf(part: TextPart, actions: HeadlineActions): VNode | null {
+function linkOf(part: TextPart, session: FindingSession): VNode | null {
   const { line, evidence, objects } = part;
   const text = said(part);
   // an object is shown by a click, as everywhere, and its source opened by Ctrl+click
-  if (objects && showsObjects(part, actions)) {
+  if (objects && showsObjects(part, session)) {
     const source = line && t('Ctrl+click: open {0}', atLine(line.file, line.line));
     return (
       <Link
         text={text}
         title={[t('Show the objects'), ...(source ? [source] : [])].join(' · ')}
         press={(beside) => {
-          if (line && beside) actions.open(line, false);
-          else actions.showObjects?.(objects);
+          if (line && beside) session.openFrame(line, false);
+          else session.showObjects?.(objects);
         }}
       />
     );
@@ -373,11 +370,11 @@ function linkOf(part: TextPart, actions: HeadlineActions): VNode | null {
       <Link
         text={text}
         title={t('Open {0}', atLine(line.file, line.line))}
-        press={(beside) => actions.open(line, beside)}
+        press={(beside) => session.openFrame(line, beside)}
       />
     );
   if (evidence)
-    return <Link text={text} title={t('Show the evidence')} press={() => actions.show(evidence)} />;
+    return <Link text={text} title={t('Show the evidence')} press={() => session.showEvidence(evidence)} />;
   return null;
 }
 

@@ -4,7 +4,7 @@
 import { batch, effect, signal, type ReadonlySignal, type Signal } from '@preact/signals';
 import type { PaneId, ViewCommand } from '../../../extension/shared/commands';
 import type { ViewState } from '../../../extension/shared/messages';
-import type { Frame, SnapshotInfo } from '../../../extension/shared/protocol.gen';
+import type { Evidence, Frame, ObjectsLink, SnapshotInfo } from '../../../extension/shared/protocol.gen';
 import type { Api } from '../api';
 import { follow } from '../base/follow';
 import type { Pending } from '../base/request';
@@ -37,6 +37,8 @@ export abstract class Session<S extends ViewState = ViewState> {
   private readonly endings: (() => void)[] = [];
   private readonly saveSoon: Saver = saver(() => this.save(), this.stop.signal);
 
+  /** Shows objects; null for a model without. */
+  readonly showObjects: ((objects: ObjectsLink) => void) | null = null;
   abstract readonly info: SnapshotInfo;
   /** The name of what it is compared with. */
   abstract readonly comparedWith: ReadonlySignal<string | null>;
@@ -129,6 +131,13 @@ export abstract class Session<S extends ViewState = ViewState> {
 
   copy(text: string): void {
     this.api.post({ type: 'copy', text });
+  }
+
+  /** Shows the evidence of a sentence: its set, and the pane that has it. */
+  abstract showEvidence(evidence: Evidence): void;
+
+  showComparison(): void {
+    this.show('compare');
   }
 
   say(text: string): void {

@@ -9,6 +9,7 @@ import type {
   AllocationSummary,
   Branch,
   DeviceInfo,
+  Evidence,
   Group,
   GroupedBy,
   StepParams,
@@ -320,6 +321,24 @@ export class TimelineSession extends Session<TimelineState> implements TimelineC
       this.picture.value = this.pictures.includes(id) ? id : 'stacked';
       this.arrange({ dockTall: false });
     });
+  }
+
+  override showComparison(): void {
+    this.showPicture('compare');
+    super.showComparison();
+  }
+
+  /** Shows the evidence of a sentence: its moments, its filter, and the pane that has it. */
+  override showEvidence({ pane, of, by, event, allocation }: Evidence): void {
+    const { cursors, selection } = this;
+    if (of.device !== this.device.device) this.switchDevice(of.device);
+    this.setFilter(of.filter);
+    const { from_moment: from, to_moment: to } = of;
+    if (from !== null && to !== null) cursors.span(from, to, of.kind);
+    else if (from === null || from === this.deviceOf(of.device).peak_moment) cursors.setScope('peak');
+    else cursors.place(from);
+    this.show(pane, { by, event });
+    if (allocation !== null) selection.select(allocation, from, true);
   }
 
   // --- which device, along which axis, and what of it --------------------------------------------------------------

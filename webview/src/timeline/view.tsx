@@ -3,7 +3,7 @@
 import type { Geometry } from '../../../extension/shared/geometry';
 import type { ViewCommand } from '../../../extension/shared/commands';
 import type { ViewState } from '../../../extension/shared/messages';
-import type { Evidence, HitAnswer, TimelineInfo } from '../../../extension/shared/protocol.gen';
+import type { HitAnswer, TimelineInfo } from '../../../extension/shared/protocol.gen';
 import type { Api, HostMessage } from '../api';
 import { using } from '../base/follow';
 import { hasHistory } from '../base/devices';
@@ -226,7 +226,7 @@ export class SnapshotView {
         return;
       case 'other':
         session.compare.receive(message.other);
-        if (message.fresh) this.showComparison();
+        if (message.fresh) session.showComparison();
         return;
       case 'bookmarks':
         session.bookmarks.renew();
@@ -260,8 +260,6 @@ export class SnapshotView {
       },
       menu: () => this.menu(),
       focusPicture: () => this.focusPicture(),
-      show: (evidence) => this.showEvidence(evidence),
-      showComparison: () => this.showComparison(),
     });
   }
 
@@ -464,11 +462,6 @@ export class SnapshotView {
     });
   }
 
-  private showComparison(): void {
-    this.session.showPicture('compare');
-    this.session.show('compare');
-  }
-
   private menu(): readonly MenuEntry[] {
     const { session } = this;
     // a comparison is drawn over the own timeline
@@ -479,19 +472,5 @@ export class SnapshotView {
       shown?.title ?? stackedName(session.device),
     );
     return timelineMenu(session, this.pointer.boxTool, (action) => this.run(action), share);
-  }
-
-  /** Shows the evidence of a sentence: its moments, its filter, and the pane that has it. */
-  private showEvidence({ pane, of, by, event, allocation }: Evidence): void {
-    const { session } = this;
-    const { cursors, selection } = session;
-    if (of.device !== session.device.device) session.switchDevice(of.device);
-    session.setFilter(of.filter);
-    const { from_moment: from, to_moment: to } = of;
-    if (from !== null && to !== null) cursors.span(from, to, of.kind);
-    else if (from === null || from === session.deviceOf(of.device).peak_moment) cursors.setScope('peak');
-    else cursors.place(from);
-    session.show(pane, { by, event });
-    if (allocation !== null) selection.select(allocation, from, true);
   }
 }
