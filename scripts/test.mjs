@@ -45,9 +45,8 @@ class Nothing extends Error {}
  * even if the step passes. long: begin with it; others fill the time in which it waits. writes: its tests write many
  * files, in memory where there is enough. alone: run no other step at the same time, for which its windows would wait.
  * slow: left out by --quick. again: the names of failures that may be run once more, and the commands for it; those that
- * pass then are shown as FLAKY.
- * flaky: the names of such tests where the runner itself ran them again. readable: makes of a failure's output what a
- * person reads.
+ * pass then are shown as FLAKY. flaky: such tests, and why they failed, where the runner itself ran them again. readable:
+ * makes of a failure's output what a person reads.
  */
 const STEPS = [
   {
@@ -177,18 +176,26 @@ const STEPS = [
       const chosen = values.quick ? ['--grep', '@smoke'] : [];
       return [node('node_modules/@playwright/test/cli.js', 'test', '-c', 'tests/e2e', ...chosen, ...rest)];
     },
-    flaky: () => namesOf(JSON.parse(readFileSync(path.join(ROOT, E2E_RESULTS), 'utf8')), 'flaky'),
+    flaky: () => endedAs('flaky', JSON.parse(readFileSync(path.join(ROOT, E2E_RESULTS), 'utf8'))),
   },
 ];
 
-/** The tests of Playwright's report that ended so: "flame.test.mjs: a double click zooms to a box". */
-function namesOf({ suites }, status) {
+/** The tests of Playwright's report that ended so, with their first error: "flame.test.mjs: a click zooms (…)". */
+function endedAs(status, { suites }) {
   return suites.flatMap(({ file, specs = [], suites: inner = [] }) => [
-    ...specs
-      .filter(({ tests }) => tests.some((test) => test.status === status))
-      .map(({ title }) => `${file}: ${title}`),
-    ...namesOf({ suites: inner }, status),
+    ...specs.flatMap(({ title, tests }) =>
+      tests
+        .filter((test) => test.status === status)
+        .map(({ results }) => `${file}: ${title} (${firstError(results)})`),
+    ),
+    ...endedAs(status, { suites: inner }),
   ]);
+}
+
+/** In one line, since the table at the end may be all that is seen of a run elsewhere. */
+function firstError(results) {
+  const [error] = results.flatMap(({ errors }) => errors);
+  return (error?.message ?? 'no error').replace(/\s+/g, ' ').slice(0, 600);
 }
 
 const { values, tokens } = argumentsOf({

@@ -118,8 +118,7 @@ class VSCode {
     const { theme } = this;
     if (theme !== undefined) await this.configure({ 'workbench.colorTheme': null });
     await this.settled();
-    await Promise.all([this.page.waitForEvent('load'), this.runCommand('Developer: Reload Window')]);
-    await this.window.loaded();
+    await this.window.reload(() => this.runCommand('Developer: Reload Window'));
     if (theme !== undefined) await this.setTheme(theme);
   }
 

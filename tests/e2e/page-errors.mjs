@@ -20,26 +20,25 @@ const WORKBENCH_NOISE = [
   /vscode\.github-authentication/,
   // The workbench's own, when a save took long on a busy machine; Memlens takes no part in saving.
   /Aborted onWillSaveTextDocument-event/,
-  // The workbench's own, when the window is reloaded while it reads a workspace's settings.
-  /Unable to read file 'vscode-remote:.*\.vscode\/\w+\.json' \(Canceled: Canceled\)/,
-  // The workbench's own, when the window is reloaded while it writes what it keeps of these settings.
-  /Unable to write file 'vscode-remote:.*\/CachedConfigurations\/.*\.json' \(Canceled: Canceled\)/,
-  // The workbench's own, when the window is reloaded while one of its editors or dialogs waits for something.
-  /ERR color: #f33 Canceled: Canceled\n[\s\S]*\.onBeforeUnload /,
-  // The workbench's own, when the window is reloaded while it writes its log.
-  /vscode-log:.*IndexedDB database 'vscode-web-db' is closed/,
   // The workbench's own, when a terminal gets another size while its program ends.
   /Could not find pty \d+ on pty host/,
 ];
 
 /**
+ * What the workbench logs while its window is reloaded: each thing that it was reading, writing or waiting for then is
+ * canceled, or finds its database closed.
+ */
+const OF_RELOADING = /Canceled|is closed|disposed|ECONNRESET|net::ERR_(ABORTED|FAILED|CONNECTION)/i;
+
+/**
  * Listens to a page and its webviews from now on.
  * @param {import('@playwright/test').Page} page
  * @param {string} authority that of this machine's server
+ * @param {() => boolean} reloading whether a test is reloading the page
  * @param {(kind: 'foreignRequests' | 'consoleErrors', text: string) => void} tell gets the address of each request
  *   that left it, and each error except the workbench's own
  */
-export function noteErrors(page, authority, tell) {
+export function noteErrors(page, authority, reloading, tell) {
   const own = `http://${authority}`;
   page.on('request', (request) => {
     const url = request.url();
@@ -47,6 +46,7 @@ export function noteErrors(page, authority, tell) {
     tell('foreignRequests', url);
   });
   const note = (text) => {
+    if (reloading() && OF_RELOADING.test(text)) return;
     if (!WORKBENCH_NOISE.some((noise) => noise.test(text))) tell('consoleErrors', text);
   };
   page.on('console', (message) => {

@@ -12,6 +12,7 @@ export class Window {
   /** What must not happen in a window, since its current user began; see page-errors.mjs. */
   noted = noNotes();
   #users = 0;
+  #isReloading = false;
 
   /**
    * @param {import('./host.mjs').Host} host
@@ -51,9 +52,20 @@ export class Window {
         look.language,
       );
     await this.#look(look);
-    noteErrors(this.page, this.host.server.authority, (kind, text) => this.noted[kind].push(text));
+    const isReloading = () => this.#isReloading;
+    noteErrors(this.page, this.host.server.authority, isReloading, (kind, text) =>
+      this.noted[kind].push(text),
+    );
     await this.page.goto(this.host.server.page({ folder: this.root }));
     await this.loaded();
+  }
+
+  /** Reloads the page. @param {() => Promise<void>} press runs VS Code's command for it */
+  async reload(press) {
+    this.#isReloading = true;
+    await Promise.all([this.page.waitForEvent('load'), press()]);
+    await this.loaded();
+    this.#isReloading = false;
   }
 
   /** Waits until a page that was loaded is usable. */
