@@ -1,6 +1,6 @@
 // The commands of a view are declared once, as rows of extension/shared/commands.ts and as `palette` of a pane; this writes
-// their rows in package.json, by which the palette offers each where the active view has it, and their titles. `--check`
-// only says whether they are current.
+// their rows in package.json, by which key bindings act where the active view has them and the palette hides them behind its
+// lists, and their titles. `--check` only says whether they are current.
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { build } from 'esbuild';
@@ -21,10 +21,10 @@ const rowOf = (name) => ({
 
 /** The rows of all commands: a new one of a view follows that which is declared before it, and may get another condition. */
 function withRows(rows, names) {
-  const written = rows.filter(
-    ({ command, enablement = '' }) =>
-      !enablement.includes('memlens.commands') || names.includes(command.slice('memlens.'.length)),
-  );
+  const written = rows.filter(({ command, enablement }) => {
+    const name = command.slice('memlens.'.length);
+    return enablement !== rowOf(name).enablement || names.includes(name);
+  });
   names.forEach((name, index) => {
     const row = rowOf(name);
     const place = written.findIndex(({ command }) => command === row.command);
@@ -33,6 +33,13 @@ function withRows(rows, names) {
     else written.splice(before < 0 ? written.length : before + 1, 0, row);
   });
   return written;
+}
+
+/** The palette's conditions: it has no command of a view, since its lists have them. */
+function withHidden(rows, names) {
+  const hidden = names.map((name) => ({ command: `memlens.${name}`, when: 'false' }));
+  const others = rows.filter(({ command }) => !names.includes(command.slice('memlens.'.length)));
+  return [...others, ...hidden];
 }
 
 /** The palette's titles of panes, which the files that declare them have. */
@@ -54,8 +61,8 @@ main(async () => {
     ...{ format: 'esm', write: false },
   });
   const code = Buffer.from(outputFiles[0].contents).toString('base64');
-  const { TITLES } = await import(`data:text/javascript;base64,${code}`);
-  const titles = { ...TITLES, ...titlesOfPanes() };
+  const { LISTS } = await import(`data:text/javascript;base64,${code}`);
+  const titles = Object.assign({}, ...Object.values(LISTS), titlesOfPanes());
   const names = Object.keys(titles);
   const rows = names.map((name) => `  '${name}',\n`).join('');
   const current = [
@@ -64,9 +71,13 @@ main(async () => {
   // as text: a number of the tools' schemas is larger than those that are exact here
   current.push(
     writeIfOther('package.json', (text) =>
-      text.replace(/(?<=\n {4}"commands": )\[\n[\s\S]*?\n {4}\](?=,\n)/, (rows) =>
-        JSON.stringify(withRows(JSON.parse(rows), names), null, 2).replaceAll('\n', '\n    '),
-      ),
+      text
+        .replace(/(?<=\n {4}"commands": )\[\n[\s\S]*?\n {4}\](?=,\n)/, (rows) =>
+          JSON.stringify(withRows(JSON.parse(rows), names), null, 2).replaceAll('\n', '\n    '),
+        )
+        .replace(/(?<=\n {6}"commandPalette": )\[\n[\s\S]*?\n {6}\](?=,?\n)/, (rows) =>
+          JSON.stringify(withHidden(JSON.parse(rows), names), null, 2).replaceAll('\n', '\n      '),
+        ),
     ),
     writeIfOther(
       'package.nls.json',

@@ -90,7 +90,7 @@ main(async () => {
     await SnapshotView.opened(vscode, 'train.pickle');
     await vscode.openFile('train.py');
     await vscode.runCommand('Memlens: Show Line Annotations');
-    for (let lines = 0; lines < 9; lines++) await vscode.runCommand('Memlens: Next Line That Allocates');
+    for (let lines = 0; lines < 9; lines++) await vscode.page.keyboard.press('Alt+F11');
     await take('beside-code');
     await vscode.runCommand('View: Close Editor');
     await SnapshotView.opened(vscode, 'mended.pickle');

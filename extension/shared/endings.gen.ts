@@ -28,3 +28,6 @@ export const SNAPSHOT_ENDINGS: readonly string[] = [
   'zip',
   'zst',
 ];
+
+/** Those that open by themselves, but only if they are snapshots. */
+export const SHARED_ENDINGS: readonly string[] = ['heap', 'pickle', 'pkl'];

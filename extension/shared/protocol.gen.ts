@@ -805,7 +805,7 @@ export interface EqualImages {
  * is one to select.
  */
 export interface Evidence {
-  pane: 'flame' | 'liveSet' | 'oom' | 'sizes' | 'state' | 'steps';
+  pane: 'flame' | 'liveSet' | 'oom' | 'state' | 'steps';
   of: AllocationSet;
   by: 'caller' | 'category' | 'file' | 'freed' | 'function' | 'label' | 'line' | 'module' | 'package' | 'pool' | 'size' | 'stack' | 'stream' | 'thread' | null;
   event: number | null;
@@ -3166,32 +3166,6 @@ export interface ShownValue {
   value: number;
 }
 
-/** Allocations from `least_bytes` to less than `below_bytes`; the first bin is only for 0 bytes. */
-export interface SizeBin {
-  least_bytes: number;
-  below_bytes: number;
-  bytes: number;
-  count: number;
-  filter: string;
-}
-
-/**
- * The bins from the smallest to the largest allocation, including empty ones between them.
- *
- * `unknown_*` is what has no size in the file. For a profile `bytes` is the requested value.
- */
-export interface SizesAnswer {
-  bins: SizeBin[];
-  unknown_bytes: number;
-  unknown_count: number;
-}
-
-/** How large the allocations of a set are. */
-export interface SizesParams {
-  snapshot: string;
-  of: AllocationSet;
-}
-
 /**
  * A finding: something in the snapshot that is worth a look, in one sentence.
  *
@@ -3859,7 +3833,6 @@ export interface Requests {
   'memlens/reserved': { params: ReservedParams; result: ReservedAnswer };
   'memlens/save': { params: SaveParams; result: Done };
   'memlens/seriesSql': { params: SeriesSqlParams; result: SqlAnswer };
-  'memlens/sizes': { params: SizesParams; result: SizesAnswer };
   'memlens/source': { params: SourceParams; result: SourceResult };
   'memlens/sql': { params: SqlParams; result: SqlAnswer };
   'memlens/sqlFill': { params: SqlFillParams; result: SqlState };
@@ -3966,7 +3939,6 @@ export const VIEW_METHODS = [
   'memlens/report',
   'memlens/reserved',
   'memlens/seriesSql',
-  'memlens/sizes',
   'memlens/sql',
   'memlens/sqlFill',
   'memlens/sqlSchema',

@@ -69,7 +69,7 @@ export function activate(context: vscode.ExtensionContext): void {
     registerCellHover(server),
     new ServerStatus(server),
     editors,
-    registerViewCommands(editors),
+    registerViewCommands(context.extension, editors),
     registerLineCommands(editors, server),
     registerCompareCommands(editors),
     registerDumpCommand(editors, server),

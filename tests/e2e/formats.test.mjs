@@ -14,17 +14,16 @@ const MEMRAY = process.env.MEMLENS_TEST_MEMRAY ?? path.join(ROOT, '.cache', 'mem
 
 /**
  * recorded: the recording in tests/fixtures/profiles; file: what it is called here, which says nothing of its format;
- * box: a function whose box is clicked; word: of the line that it opens; times,
- * sizes: whether the view has them.
+ * box: a function whose box is clicked; word: of the line that it opens; times: whether the view has them.
  */
 const RECORDINGS = [
   {
     ...{ kind: 'heaptrack', recorded: 'service.heaptrack.zst', file: 'tuesday.recording' },
-    ...{ source: 'service.cpp', box: 'Cache::keep(int)', word: 'keep', times: true, sizes: true },
+    ...{ source: 'service.cpp', box: 'Cache::keep(int)', word: 'keep', times: true },
   },
   {
     ...{ kind: 'memray', recorded: 'index.memray.bin', file: 'capture' },
-    ...{ source: 'index.py', box: 'build', word: 'add', times: true, sizes: true },
+    ...{ source: 'index.py', box: 'build', word: 'add', times: true },
   },
 ];
 
@@ -81,7 +80,7 @@ async function clickBox(name, modifier) {
 
 const exact = (amount, unit) => `${amount.toLocaleString('en-US')}${unit === 'bytes' ? ' bytes' : ''}`;
 
-for (const { kind, file, source, box, word, times, sizes } of RECORDINGS) {
+for (const { kind, file, source, box, word, times } of RECORDINGS) {
   if (kind === 'memray' && !existsSync(MEMRAY)) {
     test('without memray the view shows the command that installs it', async () => {
       await open(file);
@@ -113,7 +112,7 @@ for (const { kind, file, source, box, word, times, sizes } of RECORDINGS) {
       sheet.locator('select[aria-label="Order"]').isVisible(),
     );
     assert.equal(ordered, times);
-    assert.deepEqual(await view.panes(), ['Hot spots', ...(sizes ? ['Sizes'] : []), 'Compare', 'SQL']);
+    assert.deepEqual(await view.panes(), ['Hot spots', 'Compare', 'SQL']);
 
     // the whole, and one box
     const inclusive = view.locator(

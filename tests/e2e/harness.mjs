@@ -19,6 +19,7 @@ import { TIMEOUT_MS, came } from './waiting.mjs';
 import { Window } from './window.mjs';
 
 export { ROOT };
+const ASSOCIATIONS = 'workbench.editorAssociations';
 export const SCREENSHOTS = path.join(ROOT, 'tests', 'e2e', 'screenshots');
 
 /**
@@ -43,6 +44,9 @@ export async function openVSCode(options = {}) {
   } = options;
   const look = { viewport, motion, language };
   const wanted = { 'editor.minimap.enabled': false, ...settings };
+  // VS Code would ask which of two editors is to open these
+  const both = ['*.heapsnapshot', '*.heapprofile'].map((name) => [name, 'memlens.snapshot']);
+  wanted[ASSOCIATIONS] = { ...Object.fromEntries(both), ...settings[ASSOCIATIONS] };
   const host = await hostOf();
   const window = (own ? undefined : host.sharedWindow()) ?? new Window(host, false);
   let vscode;
@@ -174,16 +178,19 @@ class VSCode {
     }
   }
 
-  /** Opens the palette, does something once a command is selected in it, and runs that command then. */
-  async runCommandAfter(title, act) {
-    await this.#palette.select(title);
-    await act();
-    await this.#palette.accept(title);
+  /** Runs a command by its title, and does something once it can be chosen. */
+  runCommandAfter(title, act) {
+    return this.#palette.run(title, act);
   }
 
   /** The titles that the palette offers for some words. */
   offered(words) {
     return this.#palette.offered(words);
+  }
+
+  /** The titles that a list of the palette offers: `listed('Memlens: Show…')`. */
+  listed(list) {
+    return this.#palette.listed(list);
   }
 
   /** Opens a link to the extension as the system would, which VS Code asks about. */

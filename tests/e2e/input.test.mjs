@@ -175,7 +175,7 @@ test.describe('by the pointer', () => {
   });
 
   test('a category of the legend is highlighted, and the table follows the cursor', async () => {
-    await view.more('PyTorch order');
+    await view.timelineBy('PyTorch order');
     await view.locator('.area-legend').waitFor({ state: 'hidden' });
     await view.more('Colours: Category');
     const category = view.locator('.legend button', { hasText: 'optimizer state' });
@@ -218,7 +218,7 @@ test.describe('without a pointer', () => {
     await view.locator('.dock').getByRole('button', { name: 'At the peak' }).click();
     await view.locator('.dock').getByRole('button', { name: 'Close Panel' }).click();
     await view.more('Colours: Stack');
-    await view.more('Group by line');
+    await view.timelineBy('By line');
     await view.locator('.area-legend').waitFor();
     await mouse.click(...toWindow([20, 60]));
     await press('0');

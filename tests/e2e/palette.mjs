@@ -5,10 +5,12 @@ import { ROOT } from '../../scripts/lib/paths.mjs';
 import { commandsIn } from './settled.mjs';
 import { TIMEOUT_MS, came, until } from './waiting.mjs';
 
+const PREFIX = 'Memlens: ';
+const LISTS = ['show', 'groupBy', 'navigate', 'share'];
 const ROWS = '.quick-input-list .monaco-list-row';
 
-/** Commands that are forwarded to the active view, by their titles in the palette. */
-const VIEW_COMMANDS = viewCommands();
+/** The palette's lists that offer the commands of the active view, by the titles of these. */
+const LIST_OF = listsOfCommands();
 
 export class Palette {
   /** @param {import('@playwright/test').Page} page */
@@ -27,20 +29,45 @@ export class Palette {
     }
   }
 
-  /** Runs a command by its title, as a person would: `run('Memlens: Go to the Peak')`. */
-  async run(title) {
-    await this.select(title);
+  /**
+   * Runs a command by its title, as a person would: `run('Memlens: Go to the Peak')`. `meanwhile` is done once the
+   * command can be chosen.
+   */
+  async run(title, meanwhile = async () => undefined) {
+    const list = LIST_OF.get(title);
+    await this.select(list ?? title);
     const commands = await commandsIn(this.page);
-    await this.accept(title);
-    if (VIEW_COMMANDS.has(title)) await this.#arrived(title, commands);
+    if (list === undefined) await meanwhile();
+    await this.accept(list ?? title);
+    if (list === undefined) return;
+    const row = this.#row(title.slice(PREFIX.length)).first();
+    await row.waitFor();
+    await meanwhile();
+    await this.pick(row);
+    if (title !== 'Memlens: Save Without Values…') await this.#arrived(title, commands);
+  }
+
+  /** The titles that a list of the palette offers: `listed('Memlens: Show…')`. */
+  async listed(list) {
+    await this.select(list);
+    await this.accept(list);
+    await this.page.locator(ROWS).first().waitFor();
+    const titles = await this.page.locator('.quick-input-list .label-name').allInnerTexts();
+    await this.#close();
+    return titles;
+  }
+
+  /** The row of a command. */
+  #row(title) {
+    return this.page.locator(ROWS, {
+      has: this.page.locator('.label-name').getByText(title, { exact: true }),
+    });
   }
 
   /** Opens the palette and moves to a command. */
   async select(title) {
     // A longer title with the same words may be listed above it.
-    const row = this.page.locator(ROWS, {
-      has: this.page.locator('.label-name').getByText(title, { exact: true }),
-    });
+    const row = this.#row(title);
     const listed = () => came(row.first().waitFor({ timeout: 5000 }));
     // An open palette doesn't notice that a command was enabled again, for example after a file was read again.
     for (let attempt = 0; ; attempt++) {
@@ -187,12 +214,23 @@ function isOffered(source) {
   return new RegExp(source).test(value);
 }
 
-function viewCommands() {
-  const read = (name) => JSON.parse(readFileSync(path.join(ROOT, name), 'utf8'));
-  const texts = read('package.nls.json');
-  return new Set(
-    read('package.json')
-      .contributes.commands.filter(({ enablement = '' }) => enablement.includes('memlens.commands'))
-      .map(({ category, title }) => `${category}: ${texts[title.slice(1, -1)]}`),
-  );
+function listsOfCommands() {
+  const read = (name) => readFileSync(path.join(ROOT, name), 'utf8');
+  const texts = JSON.parse(read('package.nls.json'));
+  const lists = new Map(LISTS.map((list) => [list, `${PREFIX}${texts[`command.${list}`]}`]));
+  const declared = read('extension/shared/commands.ts');
+  const listOf = (name) => {
+    if (name === 'redact') return 'share';
+    if (name.startsWith('pane.')) return 'show';
+    return LISTS.find((list) => {
+      const [, rows = ''] = new RegExp(`^  ${list}: \\{(.*?)^  \\},`, 'ms').exec(declared) ?? [];
+      return new RegExp(`^ +'?${name}'?:`, 'm').test(rows);
+    });
+  };
+  const found = JSON.parse(read('package.json')).contributes.commands.flatMap(({ command }) => {
+    const name = command.slice('memlens.'.length);
+    const list = listOf(name);
+    return list ? [[`${PREFIX}${texts[`command.${name}`]}`, lists.get(list)]] : [];
+  });
+  return new Map(found);
 }

@@ -42,6 +42,11 @@ export class SnapshotView {
     await this.menuItem(text).click();
   }
 
+  /** Groups the timeline by the toolbar's list. */
+  async timelineBy(text) {
+    await this.locator('.toolbar').getByLabel('Group by').selectOption({ label: text });
+  }
+
   /** An item of the open menu, by its text. */
   menuItem(text) {
     return this.locator('.menu [role^=menuitem]', {

@@ -15,6 +15,7 @@ test.describe.configure({ mode: 'serial' });
 const FIXTURES = path.join(ROOT, 'tests', 'fixtures');
 const MOST_CLICKS = 2;
 const MOST_CONTROLS = 12;
+const MOST_IN_PALETTE = 21;
 const DUMP = 'app.heapsnapshot';
 const OOM = 'oom.pickle';
 /** Recordings under names that a double click opens; they are recognised by their content. */
@@ -98,8 +99,8 @@ walk('whose line?', 'train.pickle', async (view) => {
 });
 
 walk('which layer?', 'train.pickle', async (view, click) => {
-  await click(view.locator('.toolbar').getByRole('button', { name: 'More' }));
-  await click(view.menuItem('Group by module'));
+  await click(view.locator('.toolbar').getByLabel('Group by'));
+  await view.timelineBy('By module');
   await view.drawn();
   const names = await view.locator('.area-legend bdi').allInnerTexts();
   assert.ok(names.length > 2, names.join());
@@ -273,21 +274,22 @@ test('a profile has few controls, and axe-core finds nothing wrong with it', asy
   assert.deepEqual(wrong, { light: [], hc: [], 'hc-light': [], dark: [] });
 });
 
-test('the palette has only commands that apply to the active view', async () => {
+test('the palette has few commands, and its lists only those that apply to the active view', async () => {
   await SnapshotView.opened(vscode, 'train.pickle');
-  const offered = (words) => vscode.offered(`Memlens: ${words}`);
-  await until(
-    async () => (await offered('Show Leaks')).includes('Memlens: Show Leaks'),
-    'the palette has the commands for a trace',
-  );
-  assert.ok(!(await offered('Show Types')).includes('Memlens: Show Types of Objects'));
+  const shown = () => vscode.listed('Memlens: Show…');
+  await until(async () => (await shown()).includes('Show Leaks'), 'the list has the panes of a trace');
+  assert.ok(!(await shown()).includes('Show Types of Objects'));
+  const inPalette = (await vscode.offered('Memlens: ')).filter((title) => title.startsWith('Memlens: '));
+  assert.ok(inPalette.length <= MOST_IN_PALETTE, `${inPalette.length}: ${inPalette}`);
+  assert.ok(inPalette.includes('Memlens: Group Timeline By…'));
   await vscode.openFile(DUMP);
   const view = new SnapshotView(vscode, await vscode.webview());
   await view.locator('#memlens[data-model=graph]').waitFor();
   await until(
-    async () => (await offered('Show Types')).includes('Memlens: Show Types of Objects'),
-    'the palette has the commands for a heap dump',
+    async () => (await shown()).includes('Show Types of Objects'),
+    'the list has the panes of a heap dump',
   );
-  assert.ok(!(await offered('Show Leaks')).includes('Memlens: Show Leaks'));
+  assert.ok(!(await shown()).includes('Show Leaks'));
+  await vscode.screenshot('walk-palette');
   assert.deepEqual(vscode.consoleErrors, []);
 });

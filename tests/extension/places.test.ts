@@ -84,9 +84,9 @@ describe('Back and Forward', () => {
     history.record(at(1, { selection: 7 }), 1, 5_000);
     history.record(at(1, { selection: 7, first: 9, scope: 'cursor' }), 1, 9_000);
     history.restart();
-    history.record(at(1, { selection: 7, first: 9, scope: 'cursor', pane: 'sizes' }), 0, 20_000);
+    history.record(at(1, { selection: 7, first: 9, scope: 'cursor', pane: 'steps' }), 0, 20_000);
     assert.equal(go(history, -1)?.selection, null);
-    assert.equal(go(history, 1)?.pane, 'sizes');
+    assert.equal(go(history, 1)?.pane, 'steps');
     history.clear();
     assert.equal(go(history, -1), null);
   });

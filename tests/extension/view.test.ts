@@ -19,7 +19,7 @@ let opened: string[];
 /** Whether a Python is chosen when one is asked for. */
 let chosen: boolean;
 
-function makeView(uri = Uri.file('/a.pickle')): SnapshotView {
+function makeView(uri = Uri.file('/a.pickle'), leavesOthers = false): SnapshotView {
   const host = {
     openSource: () => Promise.resolve(),
     openObjectSource: () => Promise.resolve(),
@@ -38,7 +38,8 @@ function makeView(uri = Uri.file('/a.pickle')): SnapshotView {
   };
   const typed = uri as unknown as vscode.Uri;
   const dist = Uri.file('/dist') as unknown as vscode.Uri;
-  return new SnapshotView(typed, panel.typed, server.typed, new ViewStates(memory.typed), host, log, dist);
+  const states = new ViewStates(memory.typed);
+  return new SnapshotView(typed, panel.typed, server.typed, states, host, log, dist, leavesOthers);
 }
 
 async function openView(): Promise<SnapshotView> {
@@ -236,6 +237,31 @@ describe('a view', () => {
     opening.resolve(OPENED);
     await settle();
     assert.deepEqual(server.last('memlens/close').params, { snapshot: 's1', view: view.id });
+  });
+
+  it('a file of a name that others have is left to VS Code if it is no snapshot, but not once it was one', async () => {
+    const uri = Uri.file('/model.pkl');
+    let gone = false;
+    panel.onDidDispose(() => {
+      gone = true;
+    });
+    makeView(uri, true);
+    panel.received.fire({ type: 'ready' });
+    server.last('memlens/open').reject(responseError(-32803, PROBLEM));
+    await settle();
+    assert.deepEqual(opened, [uri.toString()]);
+    assert.ok(gone);
+
+    panel = new FakePanel();
+    const view = makeView(uri, true);
+    panel.received.fire({ type: 'ready' });
+    server.last('memlens/open').resolve(OPENED);
+    await settle();
+    void view.reload();
+    server.last('memlens/open').reject(responseError(-32803, PROBLEM));
+    await settle();
+    assert.equal(panel.taken().at(-1)?.type, 'failed');
+    assert.equal(opened.length, 1);
   });
 
   it('shows what went wrong, offers the text editor, and can retry', async () => {

@@ -88,6 +88,8 @@ def test_every_command_of_the_palette_is_registered_and_has_a_title() -> None:
     constants = dict(re.findall(r"const ([A-Z_]+) = '(?:memlens\.)?(\w+)';", extension + messages))
     registered = [word or constants[name] for word, name in named]
     registered += view_commands()
+    # and the palette's lists of them
+    registered += re.findall(r"^  (\w+): \{$", messages, re.MULTILINE)
     assert len(registered) == len({*registered})
     commands = MANIFEST["contributes"]["commands"]
     assert {each["command"] for each in commands} == {f"memlens.{name}" for name in registered} - LINKS
@@ -95,6 +97,13 @@ def test_every_command_of_the_palette_is_registered_and_has_a_title() -> None:
     assert len(titles) == len({*titles})
     used = {*re.findall(r'"%([\w.]+)%"', (ROOT / "package.json").read_text("utf-8"))}
     assert used == {*json.loads((ROOT / "package.nls.json").read_text("utf-8"))}
+
+
+def test_the_palette_has_few_commands() -> None:
+    """What a key, a menu or a list of the palette has isn't there a second time."""
+    contributes = MANIFEST["contributes"]
+    hidden = {each["command"] for each in contributes["menus"]["commandPalette"] if each["when"] == "false"}
+    assert len({each["command"] for each in contributes["commands"]} - hidden) <= 22
 
 
 def test_every_setting_is_read() -> None:

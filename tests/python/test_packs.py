@@ -69,7 +69,7 @@ def test_all_that_a_pack_declares_is_in_its_folder(pack: Pack) -> None:
     for each in pack.formats:
         assert FORMATS[each.name] == each.title
         assert each.file_names or each.endings, each.name
-        assert set(each.contested) <= set(each.file_names)
+        assert set(each.shared) <= set(each.file_names)
         assert all(re.fullmatch(r"[\w-]+", ending) for ending in each.endings)
         reader = each.reader.load()
         assert callable(reader.sniff)

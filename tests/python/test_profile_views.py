@@ -39,7 +39,6 @@ from memlens.views.selection.sets import AllocationSet, SetKind
 from memlens.views.sql.query import SqlSession
 from memlens.views.tables.groupings import GroupKind
 from memlens.views.tables.groups import Branch, Group, groups, members
-from memlens.views.tables.sizes import sizes
 
 BINS = 6
 
@@ -234,37 +233,6 @@ def test_groups_add_up_and_their_filters_match_them(made: tuple[Profile, list[li
             groups(snapshot, Branch(of, [kind]), "bytes", 0, 10, descending=True)
     with pytest.raises(BadRequestError, match="no individual allocations"):
         members(snapshot, Branch(of, []), "size", 0, 10, descending=True)
-
-
-def test_sizes_are_counted_by_powers_of_two(made: tuple[Profile, Any, Snapshot]) -> None:
-    profile, _, snapshot = made
-    answer = sizes(snapshot, AllocationSet(0, value=1))
-    assert profile.sizes is not None
-    known = profile.sizes > 0
-    assert (answer.unknown_bytes, answer.unknown_count) == (
-        int(profile.values[1][~known].sum()), int(profile.values[0][~known].sum()),
-    )  # fmt: skip
-    assert [(each.least_bytes, each.below_bytes) for each in answer.bins] == [
-        (1 << n, 2 << n) for n in range(13)
-    ]
-    for each in answer.bins:
-        inside = known & (profile.sizes >= each.least_bytes) & (profile.sizes < each.below_bytes)
-        assert each.bytes == int(profile.values[1][inside].sum())
-        assert each.count == int(profile.values[0][inside].sum())
-        found = items_of(snapshot, AllocationSet(0, filter=each.filter, value=1))
-        assert int(found.values[0].sum()) == each.bytes
-
-
-def test_sizes_of_a_trace_are_those_of_its_allocations(
-    opened: Callable[[Path], Snapshot], sample: Path
-) -> None:
-    snapshot = opened(sample)
-    of = AllocationSet(snapshot.timeline.default_device)
-    answer = sizes(snapshot, of)
-    info = snapshot.timeline.devices[0]
-    assert sum(each.bytes for each in answer.bins) == info.peak_bytes
-    assert all(each.least_bytes * each.count <= each.bytes for each in answer.bins)
-    assert all(each.bytes < max(each.below_bytes * each.count, 1) for each in answer.bins)
 
 
 def test_times_and_the_ranges_between_them(made: tuple[Profile, Any, Snapshot]) -> None:

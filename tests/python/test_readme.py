@@ -125,15 +125,35 @@ def test_files_that_open_by_themselves() -> None:
     formats = PAGES[ROOT / "docs" / "formats.md"]
     assert all(f"`{pattern}`" in formats for pattern in patterns["default"])
     # and the explorer's menu has all of them, including those that need "Open With..."
-    others = {"*.json", "*.html", "*.out", "*.pb", "*.zip"}
-    others |= {f"*.{name}.{packed}" for name in ("pickle", "pkl", "json", "html") for packed in ("gz", "zst")}
     assert all(f"`{pattern}`" in formats for pattern in ("*.json", "*.html", "*.out", "*.pb"))
+    # where an ending is also that of other files, by a word
+    others = {"memory.json", "snapshot.html", "mem.out", "heap.pb", "dump.zip", "dhat-heap.json", "heapdump"}
+    others |= {f"rank0.{name}.{packed}" for name in ("pickle", "pkl") for packed in ("gz", "zst")}
+    others |= {
+        "memory_snapshot.json.gz",
+        "jeprof.1.0.f.heap",
+        "alloc.4711",
+        "trace.perfetto-trace",
+        "heap.bin",
+    }
+    strange = (
+        "package.json",
+        "index.html",
+        "a.out",
+        "api.pb",
+        "src.zip",
+        "Makefile",
+        "train.py",
+        "data.bin",
+        "LICENSE",
+    )
     menu = {entry["command"]: entry["when"] for entry in MANIFEST["contributes"]["menus"]["explorer/context"]}
     for command in ("memlens.openAsSnapshot", "memlens.compareSelected"):
-        endings = re.search(r"resourceExtname =~ /(.+)/$", menu[command])
-        assert endings is not None
+        names = re.search(r"resourceFilename =~ /(.+)/i$", menu[command])
+        assert names is not None
         for pattern in patterns["default"] | others:
-            assert re.search(endings[1], Path(pattern.replace("*", "1")).suffix), (command, pattern)
+            assert re.search(names[1], pattern.replace("*", "1")), (command, pattern)
+        assert [name for name in strange if re.search(names[1], name)] == []
 
 
 def slug(heading: str) -> str:

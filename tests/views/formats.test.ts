@@ -16,32 +16,32 @@ const at = (name: string): string => path.join(folder, name);
 
 /**
  * recorded: the recording; file: what it is called here, which says nothing of its format; box: a function whose box is
- * clicked; times, sizes: whether the view has them.
+ * clicked; times: whether the view has them.
  */
 const RECORDINGS = [
   {
     ...{ kind: 'heaptrack', recorded: 'service.heaptrack.zst', file: 'tuesday.recording' },
-    ...{ source: 'service.cpp', box: 'Cache::keep(int)', times: true, sizes: true },
+    ...{ source: 'service.cpp', box: 'Cache::keep(int)', times: true },
   },
   {
     ...{ kind: 'massif', recorded: 'massif.out.ledger', file: 'grown.txt' },
-    ...{ source: 'ledger.cpp', box: 'add', times: true, sizes: false },
+    ...{ source: 'ledger.cpp', box: 'add', times: true },
   },
   {
     ...{ kind: 'dhat', recorded: 'ledger.dhat.json', file: 'blocks.data' },
-    ...{ source: 'ledger.cpp', box: 'described', times: false, sizes: true },
+    ...{ source: 'ledger.cpp', box: 'described', times: false },
   },
   {
     ...{ kind: 'tracemalloc', recorded: 'tracemalloc.pickle', file: 'traces.bin' },
-    ...{ source: 'index.py', box: 'index.py:23', times: false, sizes: true },
+    ...{ source: 'index.py', box: 'index.py:23', times: false },
   },
   {
     ...{ kind: 'heap-text', recorded: 'go-heap.debug1.txt', file: 'go.log' },
-    ...{ source: 'words.go', box: 'main.(*counter).add', times: false, sizes: true },
+    ...{ source: 'words.go', box: 'main.(*counter).add', times: false },
   },
   {
     ...{ kind: 'memray', recorded: 'index.memray.bin', file: 'capture' },
-    ...{ source: 'index.py', box: 'build', times: true, sizes: true },
+    ...{ source: 'index.py', box: 'build', times: true },
   },
 ];
 
@@ -93,7 +93,7 @@ const inclusive = (): string | null =>
     .find(({ textContent }) => textContent === 'Inclusive')!
     .nextElementSibling!.getAttribute('title');
 
-for (const { kind, file, source, box, times, sizes } of RECORDINGS)
+for (const { kind, file, source, box, times } of RECORDINGS)
   test(
     `${kind}: its figures, its line and the line's hover`,
     { skip: kind === 'memray' && !existsSync(MEMRAY) },
@@ -116,7 +116,7 @@ for (const { kind, file, source, box, times, sizes } of RECORDINGS)
         for (const pane of page.texts('.menu .menu-text')) panes.add(pane);
         await page.press('.menu', 'Escape');
       }
-      assert.deepEqual([...panes], ['Hot spots', ...(sizes ? ['Sizes'] : []), 'Compare', 'SQL']);
+      assert.deepEqual([...panes], ['Hot spots', 'Compare', 'SQL']);
 
       // the whole, and one box
       await page.waitUntil(() => boxes().length > 1, 'the flame graph');

@@ -53,7 +53,6 @@ const ask = (title: RegExp): Promise<void> =>
       .value,
   );
 const summary = (): string => page.text('.live-set-summary');
-const filterText = (): string => (page.one('.filter-input') as HTMLInputElement).value;
 const groupBy = (kind: string): Promise<void> => page.choose('.live-set-controls select', kind);
 
 describe('a profile of one moment', () => {
@@ -94,17 +93,11 @@ describe('a profile of one moment', () => {
     assert.match(summary(), /iB in/);
   });
 
-  test('the table, the sizes and SQL agree; a filter set in one applies to all', async () => {
+  test('a profile has three panes; a filter applies to all of it', async () => {
     await page.click('.tab-more');
     const panes = new Set([...page.texts('.dock [role=tab]'), ...page.texts('.menu .menu-text')]);
-    assert.deepEqual([...panes], ['Hot spots', 'Sizes', 'Compare', 'SQL']);
+    assert.deepEqual([...panes], ['Hot spots', 'Compare', 'SQL']);
     await page.press('.menu', 'Escape');
-    await page.pane('Sizes');
-    const rows = (): HTMLElement[] => page.all('.sizes tbody tr');
-    assert.ok(rows().length > 4);
-    await page.click(rows().at(-1)!.querySelector('button')!);
-    assert.equal(rows().length, 1);
-    assert.match(filterText(), /^size>=/);
     await page.type('.filter-input', 'function:nothing_like_this');
     await page.waitUntil(() => page.all('.flame-empty', 'Nothing').length > 0, 'nothing is left');
     await page.waitUntil(() => page.text('.filter-error').includes('Nothing matches'), 'it is said');

@@ -19,7 +19,6 @@ import type {
   Mark,
   OomAnswer,
   PlacedBookmark,
-  SizesAnswer,
   StackAnswer,
   StepsAnswer,
   TimelineInfo,
@@ -51,7 +50,6 @@ import type { Selected } from '../../webview/src/timeline/selection';
 import type { BookmarkTour } from '../../webview/src/timeline/bookmark-tour';
 import { bookmarksPane } from '../../webview/src/timeline/panes/bookmarks';
 import { oomPane } from '../../webview/src/timeline/panes/oom';
-import { sizesPane } from '../../webview/src/live-set/sizes';
 import { statePane } from '../../webview/src/timeline/panes/state';
 import { stepsPane } from '../../webview/src/timeline/panes/steps';
 import { element } from '../../webview/src/widgets/dom';
@@ -258,13 +256,7 @@ test('the allocator’s state', async () => {
   await assertPane(statePane(contextWith({ 'memlens/allocatorState': answer })), 'segments');
 });
 
-test('sizes and bookmarks', async () => {
-  const sizes: SizesAnswer = {
-    bins: [{ least_bytes: 512, below_bytes: 1024, bytes: GIB, count: 3, filter: '' }],
-    ...{ unknown_bytes: 9, unknown_count: 2 },
-  };
-  await assertPane(sizesPane(contextWith({ 'memlens/sizes': sizes })), 'sizes');
-
+test('bookmarks', async () => {
   const list = signal<readonly PlacedBookmark[]>([]);
   // SAFETY: the pane reads the list alone.
   const tour = { bookmarks: { list } } as unknown as BookmarkTour;

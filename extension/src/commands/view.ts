@@ -1,16 +1,55 @@
 import * as vscode from 'vscode';
+import { LISTS } from '../../shared/commands';
 import { VIEW_COMMANDS } from '../../shared/commands.gen';
+import { pick } from '../base/window';
 import type { SnapshotEditorProvider } from '../editor/provider';
 
-export function registerViewCommands(editors: SnapshotEditorProvider): vscode.Disposable {
+type List = keyof typeof LISTS;
+
+/** What is read of the manifest: the titles of commands, in the user's language. */
+interface Manifest {
+  readonly contributes: {
+    readonly commands: readonly { readonly command: string; readonly title: string }[];
+  };
+}
+
+/** The commands of the active view, for key bindings, and the lists by which the palette offers them. */
+export function registerViewCommands(
+  extension: Pick<vscode.Extension<unknown>, 'packageJSON'>,
+  editors: SnapshotEditorProvider,
+): vscode.Disposable {
+  // SAFETY: this extension's own package.json.
+  const { contributes } = extension.packageJSON as Manifest;
+  const titleOf = (name: string): string =>
+    contributes.commands.find(({ command }) => command === `memlens.${name}`)?.title ?? name;
+  const list = (name: List): vscode.Disposable =>
+    vscode.commands.registerCommand(`memlens.${name}`, async () => {
+      const items = inList(name, editors).map((command) => ({ label: titleOf(command), command }));
+      const chosen = await pick(items, { title: `Memlens: ${titleOf(name)}` });
+      if (chosen !== undefined) await vscode.commands.executeCommand(`memlens.${chosen.command}`);
+    });
   return vscode.Disposable.from(
     ...VIEW_COMMANDS.map((command) =>
       vscode.commands.registerCommand(`memlens.${command}`, () => {
         editors.active?.send({ type: 'command', command });
       }),
     ),
+    ...(['show', 'groupBy', 'navigate', 'share'] as const).map(list),
     vscode.commands.registerCommand('memlens.reload', async () => {
       await editors.active?.reload();
     }),
   );
+}
+
+/** The commands of a list that do something in the active view. */
+function inList(list: List, { active }: Pick<SnapshotEditorProvider, 'active'>): readonly string[] {
+  if (active === undefined) return [];
+  const found: string[] = VIEW_COMMANDS.filter((command) => {
+    const isListed = command in LISTS[list] || (list === 'show' && command.startsWith('pane.'));
+    if (command === 'back' || command === 'forward')
+      return isListed && active.canGo(command === 'back' ? -1 : 1);
+    return isListed && active.commands.includes(command);
+  });
+  if (list === 'share' && active.hasValues) found.push('redact');
+  return found;
 }

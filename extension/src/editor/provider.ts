@@ -1,4 +1,5 @@
 import * as vscode from 'vscode';
+import { SHARED_ENDINGS } from '../../shared/endings.gen';
 import type { ShownValue } from '../../shared/protocol.gen';
 import { Disposable } from '../base/disposable';
 import { setContext } from '../base/context';
@@ -31,6 +32,8 @@ export class SnapshotEditorProvider
   readonly #opened = this.own(new vscode.EventEmitter<SnapshotView>());
   readonly #valuesChanged = this.own(new vscode.EventEmitter<void>());
   readonly onDidChangeValues = this.#valuesChanged.event;
+  /** What the user opens as a snapshot, whatever is in it. */
+  readonly #chosen = new Set<string>();
   #lastValues = '[]';
   #last: SnapshotView | undefined;
   /** A tab was opened; its snapshot may still be read. */
@@ -69,7 +72,18 @@ export class SnapshotEditorProvider
   /** Opens a file of any name as a snapshot. */
   async show(uri: vscode.Uri, column?: vscode.ViewColumn): Promise<void> {
     const viewType = this.#opensByItself(uri.path.split('/').at(-1) ?? '') ? VIEW_TYPE : OPTIONAL_VIEW_TYPE;
-    await vscode.commands.executeCommand('vscode.openWith', uri, viewType, column);
+    this.#chosen.add(uri.toString());
+    try {
+      await vscode.commands.executeCommand('vscode.openWith', uri, viewType, column);
+    } finally {
+      this.#chosen.delete(uri.toString());
+    }
+  }
+
+  /** Whether a file opens by its name alone, which other programs' files have as well. */
+  #isShared(uri: vscode.Uri, viewType: string): boolean {
+    if (viewType !== VIEW_TYPE || this.#chosen.has(uri.toString())) return false;
+    return SHARED_ENDINGS.some((ending) => uri.path.endsWith(`.${ending}`));
   }
 
   #opensByItself(name: string): boolean {
@@ -93,7 +107,9 @@ export class SnapshotEditorProvider
 
   resolveCustomEditor(document: SnapshotDocument, panel: vscode.WebviewPanel): void {
     const dist = vscode.Uri.joinPath(this.extension.extensionUri, 'dist');
-    const view = new SnapshotView(document.uri, panel, this.server, this.states, this.host, this.log, dist);
+    const { uri } = document;
+    const shared = this.#isShared(uri, panel.viewType);
+    const view = new SnapshotView(uri, panel, this.server, this.states, this.host, this.log, dist, shared);
     this.#views.add(view);
     this.#last = view;
     panel.onDidChangeViewState(() => {

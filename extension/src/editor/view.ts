@@ -11,6 +11,7 @@ import type {
 } from '../../shared/messages';
 import type { OpenResult, Problem, ShownValue, SnapshotInfo } from '../../shared/protocol.gen';
 import { Disposable } from '../base/disposable';
+import { showStatus } from '../base/window';
 import { type Logger, messageOf } from '../base/logger';
 import type { Server } from '../server/client';
 import { openPythonSetting } from '../server/missingPython';
@@ -55,6 +56,10 @@ type Status =
   | { is: 'open'; result: OpenResult }
   | { is: 'failed'; problem: Problem };
 
+/** Failures of files that are something else. */
+const NO_SNAPSHOT = new Set(['not-a-snapshot', 'unsafe-pickle']);
+const STATUS_MS = 5000;
+
 /** Failures after which the file can't be expected to be text. */
 const NOT_THE_FILES_FAULT = new Set([
   ...WITHOUT_SERVER,
@@ -94,6 +99,8 @@ export class SnapshotView extends Disposable {
   readonly #acted = this.own(new vscode.EventEmitter<void>());
   readonly #focusSettled = this.own(new vscode.EventEmitter<void>());
   #pageReady = false;
+  /** It has been a snapshot since the tab was opened. */
+  #wasOpen = false;
   /** Messages to post once the page shows the snapshot. */
   #queued: ToWebviewMessage[] = [];
 
@@ -105,6 +112,8 @@ export class SnapshotView extends Disposable {
     private readonly host: ViewHost,
     private readonly log: Logger,
     distUri: vscode.Uri,
+    /** Whether a file that is no snapshot is left to VS Code. */
+    private readonly leavesOthers = false,
   ) {
     super();
     this.#state = states.get(uri.toString());
@@ -320,14 +329,16 @@ export class SnapshotView extends Disposable {
         (result): Status => ({ is: 'open', result }),
         (error: unknown): Status => ({ is: 'failed', problem: problemOf(error) }),
       )
-      .then((status) => {
+      .then(async (status) => {
         // A superseded result must neither replace the new one nor leave a reference open.
         if (this.#opening !== opening || this.disposed) {
           if (status.is === 'open') this.#close(status.result.snapshot);
           return;
         }
         this.#opening = undefined;
-        this.#setStatus(status);
+        const isOther = status.is === 'failed' && NO_SNAPSHOT.has(status.problem.code);
+        if (isOther && this.leavesOthers && !this.#wasOpen) await this.#leave();
+        else this.#setStatus(status);
       })
       .catch((error: unknown) => this.log.error(messageOf(error)))
       .finally(() => opening.dispose());
@@ -344,6 +355,16 @@ export class SnapshotView extends Disposable {
       throw new ProblemError(problem('file', message, advice, false));
     }
     return await this.server.request('memlens/open', { path: this.uri.fsPath, view: this.id }, token);
+  }
+
+  /** Shows the file as VS Code would without Memlens. */
+  async #leave(): Promise<void> {
+    showStatus(
+      vscode.l10n.t('{0} is not a memory snapshot', this.uri.path.split('/').at(-1) ?? ''),
+      STATUS_MS,
+    );
+    await this.host.openAsText(this.uri, this.panel.viewColumn);
+    this.panel.dispose();
   }
 
   #release(): void {
@@ -498,8 +519,10 @@ export class SnapshotView extends Disposable {
 
   #setStatus(status: Status): void {
     this.#status = status;
-    if (status.is === 'open') this.#files.own.follow(this.uri, status.result.snapshot);
-    else this.#files.own.stop();
+    if (status.is === 'open') {
+      this.#wasOpen = true;
+      this.#files.own.follow(this.uri, status.result.snapshot);
+    } else this.#files.own.stop();
     if (status.is === 'failed') {
       this.#commands = [];
       this.#dropCommands();

@@ -2,14 +2,8 @@
 
 import { comparePane } from '../compare/tab';
 import { liveSetPane } from '../live-set/pane';
-import { sizesPane } from '../live-set/tabs';
 import type { PaneOf } from '../shell/pane';
 import { sqlPane } from '../sql/tab';
 import type { ProfileSession } from './session';
 
-export const PROFILE_PANES: readonly PaneOf<ProfileSession>[] = [
-  liveSetPane,
-  sizesPane,
-  comparePane,
-  sqlPane,
-];
+export const PROFILE_PANES: readonly PaneOf<ProfileSession>[] = [liveSetPane, comparePane, sqlPane];

@@ -1,7 +1,5 @@
 // What the menu of a timeline's toolbar offers: whatever is not needed always. Most of it has a key as well.
 
-import { AREA_KINDS } from '../../../extension/shared/commands';
-import type { TimelineState } from '../../../extension/shared/messages';
 import { t } from '../base/l10n';
 import { hasTimes } from '../base/devices';
 import type { Action } from '../shell/keys';
@@ -53,11 +51,6 @@ export function timelineMenu(
           radio(t('Axis: Events'), 'A', 'toggleAxis', axis === 'event'),
         ]
       : []),
-    null,
-    ...AREA_KINDS.filter((kind) => kind !== 'category' || categories.length > 0).map((kind) =>
-      radio(groupTitle(kind), 'G', `group.${kind}`, areas === kind),
-    ),
-    radio(t('PyTorch order'), 'G', 'group.none', areas === null),
     ...(categories.length > 0 && areas === null
       ? [
           null,
@@ -71,21 +64,4 @@ export function timelineMenu(
     check(t('Details'), 'S', 'togglePanel', session.layout.value.panelOpen),
     ...share,
   ];
-}
-
-function groupTitle(kind: NonNullable<TimelineState['areas']>): string {
-  switch (kind) {
-    case 'line':
-      return t('Group by line');
-    case 'function':
-      return t('Group by function');
-    case 'module':
-      return t('Group by module');
-    case 'category':
-      return t('Group by category');
-    case 'file':
-      return t('Group by file');
-    case 'size':
-      return t('Group by size');
-  }
 }

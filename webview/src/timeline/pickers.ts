@@ -1,6 +1,6 @@
 // What the timeline's toolbar lets one choose: the picture and the device.
 
-import { PICTURE_IDS } from '../../../extension/shared/commands';
+import { AREA_KINDS, PICTURE_IDS, type AreaKind } from '../../../extension/shared/commands';
 import type { DeviceInfo } from '../../../extension/shared/protocol.gen';
 import { hasHistory } from '../base/devices';
 import { bytes } from '../base/format';
@@ -8,6 +8,8 @@ import { said, t } from '../base/l10n';
 import type { Picker } from '../shell/toolbar';
 import type { Picture } from './pictures/picture';
 import type { TimelineSession } from './session';
+
+const NO_GROUPS = 'none';
 
 /** The picture of areas is called a timeline where there is more than one moment. */
 export function stackedName(device: DeviceInfo): string {
@@ -26,6 +28,39 @@ export function picturePicker(session: TimelineSession, pictures: readonly Pictu
       if (id) session.showPicture(id);
     },
   };
+}
+
+/** What the areas of the picture are; one of them is none: each allocation by itself, as PyTorch's viewer has them. */
+export function groupPicker({ areas, colours, picture }: TimelineSession): Picker {
+  const kinds = AREA_KINDS.filter((kind) => kind !== 'category' || colours.categories.length > 0);
+  return {
+    ...{ label: t('Group by'), key: 'g', value: areas.kind ?? NO_GROUPS },
+    options:
+      picture.value === 'stacked' || picture.value === 'map'
+        ? [
+            ...kinds.map((kind) => ({ value: kind, text: groupTitle(kind) })),
+            { value: NO_GROUPS, text: t('PyTorch order') },
+          ]
+        : [],
+    pick: (value) => areas.groupBy(AREA_KINDS.find((kind) => kind === value) ?? null),
+  };
+}
+
+function groupTitle(kind: AreaKind): string {
+  switch (kind) {
+    case 'line':
+      return t('By line');
+    case 'function':
+      return t('By function');
+    case 'module':
+      return t('By module');
+    case 'category':
+      return t('By category');
+    case 'file':
+      return t('By file');
+    case 'size':
+      return t('By size');
+  }
 }
 
 export function devicePicker(session: TimelineSession): Picker {

@@ -45,7 +45,7 @@ import { Panel } from './panel';
 import { followSelection } from './panel-feed';
 import { TIMELINE_PANES } from './panes';
 import { bookmarksPane } from './panes/bookmarks';
-import { devicePicker, picturePicker, stackedName } from './pickers';
+import { devicePicker, groupPicker, picturePicker, stackedName } from './pickers';
 import { listenForMenu } from './picture-menu';
 import { PICTURES } from './pictures';
 import type { Picture } from './pictures/picture';
@@ -331,7 +331,7 @@ export class SnapshotView {
       (shown) => this.showPicture(shown),
     );
     following(
-      () => [picturePicker(session, this.pictures), devicePicker(session)],
+      () => [picturePicker(session, this.pictures), groupPicker(session), devicePicker(session)],
       (all) => {
         around.pickers.value = all.filter(({ options }) => options.length > 1);
       },

@@ -157,9 +157,9 @@ class Format(Struct, frozen=True, kw_only=True):
     reader: "Part[Reader]"
     """The module that recognises and reads such files."""
     file_names: tuple[str, ...] = ()
-    """Patterns of names that no other program's files have, as ``*.gcdump``: these open as snapshots by themselves."""
-    contested: tuple[str, ...] = ()
-    """Those of them for which VS Code has an editor of its own."""
+    """Patterns of names whose files are mostly snapshots, as ``*.gcdump``: these open by themselves."""
+    shared: tuple[str, ...] = ()
+    """Those of them that files of other programs have as well: what is no snapshot opens as if Memlens weren't there."""
     endings: tuple[str, ...] = ()
     """Endings of names that other programs' files have as well, as ``json``."""
     beginning: bytes = b""

@@ -49,6 +49,7 @@ PACK = Pack(
             title="heap profile in text",
             kind="heap-text",
             file_names=("*.heap",),
+            shared=("*.heap",),
             endings=("prof", "dat"),
             several=phrase("heap profiles in text (gperftools, tcmalloc, jemalloc, Go)"),
             reader=Part(f"{_HERE}.heap_text"),

@@ -22,6 +22,7 @@ PACK = Pack(
             name="torch",
             title="PyTorch memory snapshot",
             file_names=("*.pickle", "*.pkl"),
+            shared=("*.pickle", "*.pkl"),
             endings=("json", "html", "snapshot", "bin", "dat"),
             kind="pytorch-snapshot",
             inference=Part(f"{_HERE}.inference:TorchInference"),

@@ -1,4 +1,4 @@
-"""The requests about profiles over time, and about the sizes of allocations."""
+"""The requests about profiles over time."""
 
 from memlens.server.protocol.base import Count
 from memlens.server.questions import question
@@ -6,15 +6,6 @@ from memlens.store.snapshot import Snapshot
 from memlens.texts import phrase
 from memlens.views.profile import times as profile_times
 from memlens.views.profile.times import ProfileRangeAnswer, ProfileTimesAnswer
-from memlens.views.selection.sets import AllocationSet
-from memlens.views.tables import sizes
-from memlens.views.tables.sizes import SizesAnswer
-
-
-@question("memlens/sizes")
-def _sizes(snapshot: Snapshot, *, of: AllocationSet) -> SizesAnswer:
-    """How large the allocations of a set are."""
-    return sizes.sizes(snapshot, of)
 
 
 @question("memlens/profileTimes", name=phrase("the profile over time"))

@@ -40,7 +40,7 @@ the whole run, ``survived`` from a moment on, ``leaked`` (live at the end of the
 segments or in segments without a block; of a heap dump's objects what would be freed without them (``retained``) or
 their own bytes (``shallow``); a number of things; any other ``value`` of a profile."""
 
-FindingPane = Literal["liveSet", "flame", "oom", "steps", "state", "sizes"]
+FindingPane = Literal["liveSet", "flame", "oom", "steps", "state"]
 """The pane that shows the evidence; names are those of ``PaneId`` in the extension's commands."""
 
 

@@ -2,7 +2,6 @@
 
 import { t } from '../../base/l10n';
 import { comparePane } from '../../compare/tab';
-import { sizesPane } from '../../live-set/tabs';
 import { liveSetPane } from '../../live-set/pane';
 import { devicesOf } from '../../shell/model';
 import type { PaneOf } from '../../shell/pane';
@@ -39,7 +38,6 @@ export const TIMELINE_PANES: readonly PaneOf<TimelineContext>[] = [
     palette: 'Show Segments',
     make: async (context) => (await import('./state')).statePane(context),
   },
-  sizesPane,
   comparePane,
   sqlPane,
   {
