@@ -159,7 +159,7 @@ class Format(Struct, frozen=True, kw_only=True):
     file_names: tuple[str, ...] = ()
     """Patterns of names whose files are mostly snapshots, as ``*.gcdump``: these open by themselves."""
     shared: tuple[str, ...] = ()
-    """Those of them that files of other programs have as well: what is no snapshot opens as if Memlens weren't there."""
+    """Those of them that files of other programs have as well: what is no snapshot opens as without Memlens."""
     endings: tuple[str, ...] = ()
     """Endings of names that other programs' files have as well, as ``json``."""
     beginning: bytes = b""
