@@ -8,6 +8,7 @@ import { said, t } from '../base/l10n';
 import { shortName } from '../base/symbols';
 import { shorten } from '../base/text';
 import { css, type Rgb } from '../canvas/colour';
+import { addTerm } from '../shell/filter-terms';
 import { categoriesOf } from '../shell/model';
 import type { ViewContext } from '../shell/context';
 import { IconButton } from '../widgets/icon-button';
@@ -16,10 +17,7 @@ import type { GridCell } from '../widgets/grid';
 import type { GroupKind, GroupNode } from './tree';
 
 export class LiveCells {
-  constructor(
-    private readonly context: Pick<ViewContext, 'info' | 'timeline'>,
-    private readonly filterTo: (filter: string) => void,
-  ) {}
+  constructor(private readonly context: ViewContext) {}
 
   /** `whole` is what the set comes to; `kind` what groups of the first level are, where this is one. */
   group({ group }: GroupNode, whole: number, kind: GroupKind | null): readonly GridCell[] {
@@ -40,7 +38,7 @@ export class LiveCells {
           <bdi class={group.place === null ? '' : 'code'}>{label}</bdi>
         ),
         ...(group.detail.text === '' ? [] : [<bdi class="muted">{shorten(said(group.detail), 90)}</bdi>]),
-        ...(group.filter === '' ? [] : [<FilterTo filter={group.filter} filterTo={this.filterTo} />]),
+        ...(group.filter === '' ? [] : [<FilterTo filter={group.filter} context={this.context} />]),
       ],
       [sized(group.bytes)],
       shareCell(group.bytes, whole),
@@ -124,10 +122,10 @@ function shareCell(part: number, whole: number): GridCell {
 
 interface FilterToProps {
   readonly filter: string;
-  readonly filterTo: (filter: string) => void;
+  readonly context: ViewContext;
 }
 
-function FilterTo({ filter, filterTo }: FilterToProps): VNode {
+function FilterTo({ filter, context }: FilterToProps): VNode {
   return (
     // reached by its key; thousands of tab stops would help no one
     <IconButton
@@ -137,7 +135,7 @@ function FilterTo({ filter, filterTo }: FilterToProps): VNode {
       tabIndex={-1}
       press={(event) => {
         event.stopPropagation();
-        filterTo(filter);
+        addTerm(context, filter);
       }}
     />
   );

@@ -1,6 +1,6 @@
 // The table's row: what its figures come to, and in the settings by what it is grouped and what narrows it.
 
-import { signal } from '@preact/signals';
+import { computed, signal, type Signal } from '@preact/signals';
 import type { VNode } from 'preact';
 import { useLayoutEffect, useMemo, useRef } from 'preact/hooks';
 import { t } from '../base/l10n';
@@ -19,11 +19,6 @@ import type { GroupKind } from './tree';
 const LEVELS = 3;
 const APPLY_AFTER_MS = 350;
 
-export interface ControlEvents {
-  grouped(by: readonly GroupKind[]): void;
-  narrowed(filter: string): void;
-}
-
 type Level = GroupKind | '';
 
 interface Status {
@@ -33,45 +28,32 @@ interface Status {
 
 export class Controls {
   /** What is chosen for each level; a level can be chosen once the one before it is. */
-  private readonly levels = signal<readonly Level[]>([]);
-  private readonly narrow = signal('');
+  private readonly levels: Signal<readonly Level[]>;
+  /** By what the table is grouped: another object whenever a level is chosen. */
+  readonly by = computed((): readonly GroupKind[] => [
+    ...new Set(this.levels.value.flatMap((kind) => (kind === '' ? [] : [kind]))),
+  ]);
+  /** The filter of this table alone. */
+  readonly narrow = signal('');
   private readonly status = signal<Status>({ summary: '', error: '' });
-  /** Grows when stacks are charged by the other rule. */
-  private readonly drawn = signal(0);
 
   constructor(
     private readonly can: readonly GroupKind[],
     by: readonly GroupKind[],
     private readonly attribution: KeptAttribution,
-    private readonly events: ControlEvents,
   ) {
-    this.levels.value = by.filter((kind) => can.includes(kind)).slice(0, LEVELS);
+    this.levels = signal(by.filter((kind) => can.includes(kind)).slice(0, LEVELS));
   }
 
   readonly View = ({ hidden }: BarRoom): VNode => (
     <Bar class="live-set-controls" label={t('What’s in memory')} hidden={hidden}>
-      <Row
-        {...{ can: this.can, attribution: this.attribution, drawn: this.drawn.value }}
-        levels={this.levels.value}
-        status={this.status.value}
-        narrow={this.narrow.value}
-        choose={(level, kind) => this.choose(level, kind)}
-        narrowTo={(text) => {
-          this.narrow.value = text;
-          this.events.narrowed(text);
-        }}
-      />
+      <this.Row />
     </Bar>
   );
 
   /** Groups by something else, as if it had been chosen. */
   set(kind: GroupKind): void {
     this.levels.value = withCallers(kind);
-    this.events.grouped(this.by);
-  }
-
-  get by(): GroupKind[] {
-    return [...new Set(this.levels.value.flatMap((kind) => (kind === '' ? [] : [kind])))];
   }
 
   showStatus(summary: string, error: string): void {
@@ -79,14 +61,9 @@ export class Controls {
     if (summary !== value.summary || error !== value.error) this.status.value = { summary, error };
   }
 
-  /** Stacks are charged by the other rule. */
-  redraw(): void {
-    this.drawn.value++;
-  }
-
   /** Whether rows are places in code, to which stacks are charged by one of the two rules. */
   get chargesPlaces(): boolean {
-    return chargesPlaces(this.by);
+    return chargesPlaces(this.by.value);
   }
 
   private choose(level: number, kind: Level): void {
@@ -94,64 +71,57 @@ export class Controls {
     all[level] = kind;
     if (level === 0 && all.slice(1).every((each) => each === 'caller')) this.levels.value = withCallers(kind);
     else this.levels.value = kind === '' ? all.slice(0, level) : all;
-    this.events.grouped(this.by);
   }
+
+  private readonly Row = (): VNode => {
+    const { can, narrow } = this;
+    const levels = this.levels.value;
+    const { summary, error } = this.status.value;
+    return (
+      <>
+        <span class="live-set-error" role="alert">
+          {shorten(error, 2000)}
+        </span>
+        <span class="live-set-summary" role="status">
+          {shorten(summary, 2000)}
+        </span>
+        {narrow.value !== '' && (
+          // takes back what narrows this table alone
+          <button
+            type="button"
+            class="chip"
+            title={t('Clear the filter of this table')}
+            onClick={() => {
+              narrow.value = '';
+            }}
+          >
+            {shorten(narrow.value, 200)} ×
+          </button>
+        )}
+        <Settings label={t('Table settings')}>
+          {Array.from({ length: Math.min(levels.length + 1, LEVELS) }, (_, level) => (
+            <SettingRow key={level} text={level === 0 ? t('Group by') : t('then by')}>
+              <LevelChoice
+                {...{ can, level }}
+                value={levels[level] ?? ''}
+                change={(kind) => this.choose(level, kind)}
+              />
+            </SettingRow>
+          ))}
+          {this.chargesPlaces && <AttributionChoice kept={this.attribution} />}
+          <SettingRow text={t('Filter')}>
+            <Narrow narrow={narrow} wrong={error !== ''} />
+          </SettingRow>
+        </Settings>
+      </>
+    );
+  };
 }
 
 /** The levels of a grouping by one kind: a line leads to those that called it. */
 function withCallers(kind: Level): readonly Level[] {
   if (kind === '') return [];
-  return kind === 'line' ? LINES : [kind];
-}
-
-interface RowProps {
-  readonly can: readonly GroupKind[];
-  readonly levels: readonly Level[];
-  readonly status: Status;
-  readonly narrow: string;
-  readonly attribution: KeptAttribution;
-  readonly choose: (level: number, kind: Level) => void;
-  readonly narrowTo: (text: string) => void;
-}
-
-function Row({ can, levels, status, narrow, attribution, choose, narrowTo }: RowProps): VNode {
-  const { summary, error } = status;
-  return (
-    <>
-      <span class="live-set-error" role="alert">
-        {shorten(error, 2000)}
-      </span>
-      <span class="live-set-summary" role="status">
-        {shorten(summary, 2000)}
-      </span>
-      {narrow !== '' && (
-        // takes back what narrows this table alone
-        <button
-          type="button"
-          class="chip"
-          title={t('Clear the filter of this table')}
-          onClick={() => narrowTo('')}
-        >
-          {shorten(narrow, 200)} ×
-        </button>
-      )}
-      <Settings label={t('Table settings')}>
-        {Array.from({ length: Math.min(levels.length + 1, LEVELS) }, (_, level) => (
-          <SettingRow key={level} text={level === 0 ? t('Group by') : t('then by')}>
-            <LevelChoice
-              {...{ can, level }}
-              value={levels[level] ?? ''}
-              change={(kind) => choose(level, kind)}
-            />
-          </SettingRow>
-        ))}
-        {chargesPlaces(levels) && <AttributionChoice kept={attribution} />}
-        <SettingRow text={t('Filter')}>
-          <Narrow text={narrow} wrong={error !== ''} narrowTo={narrowTo} />
-        </SettingRow>
-      </Settings>
-    </>
-  );
+  return kind === 'line' ? [...LINES] : [kind];
 }
 
 interface LevelProps {
@@ -176,20 +146,18 @@ function LevelChoice({ can, level, value, change }: LevelProps): VNode {
 }
 
 interface NarrowProps {
-  readonly text: string;
+  readonly narrow: Signal<string>;
   /** What is written isn't a filter. */
   readonly wrong: boolean;
-  readonly narrowTo: (text: string) => void;
 }
 
-function Narrow({ text, wrong, narrowTo }: NarrowProps): VNode {
+function Narrow({ narrow, wrong }: NarrowProps): VNode {
   const input = useRef<HTMLInputElement>(null);
-  const latest = useRef(narrowTo);
-  latest.current = narrowTo;
-  const soon = useMemo(
-    () => debounce(APPLY_AFTER_MS, () => latest.current(input.current?.value.trim() ?? '')),
-    [],
-  );
+  const apply = (): void => {
+    narrow.value = input.current?.value.trim() ?? '';
+  };
+  const soon = useMemo(() => debounce(APPLY_AFTER_MS, apply), []);
+  const text = narrow.value;
   useLayoutEffect(() => {
     if (input.current && input.current.value.trim() !== text) input.current.value = text;
   }, [text]);
@@ -207,7 +175,7 @@ function Narrow({ text, wrong, narrowTo }: NarrowProps): VNode {
       onKeyDown={(event) => {
         if (event.key !== 'Enter') return;
         soon.cancel();
-        narrowTo(event.currentTarget.value.trim());
+        apply();
       }}
     />
   );

@@ -4,23 +4,18 @@ import { countsTitle, figure, figureHead } from '../base/figure';
 import { count, hasSource, nameOf, share } from '../base/format';
 import { said, t } from '../base/l10n';
 import type { ViewContext } from '../shell/context';
-import { allBut } from '../shell/filter-terms';
+import { addTerm, allBut } from '../shell/filter-terms';
 import { MODELS } from '../shell/model';
 import { copyItems, type CopiedCell, type CopiedTable } from '../widgets/copy';
 import type { MenuEntry } from '../widgets/menu';
 import type { LiveNodeRow, LiveRow, LiveTree } from './tree';
 
-export interface LiveMenuActions {
-  /** What a press on the row does, with its line opened or without. */
-  pick(opened: boolean): void;
-  filterTo(filter: string): void;
-}
-
+/** `pick` is what a press on the row does, with its line opened or without. */
 export function rowMenu(
-  context: Pick<ViewContext, 'api' | 'info' | 'timeline'>,
+  context: ViewContext,
   tree: LiveTree,
   row: LiveNodeRow,
-  actions: LiveMenuActions,
+  pick: (opened: boolean) => void,
 ): readonly MenuEntry[] {
   const { node } = row;
   const place = node.kind === 'group' ? node.group.place : node.allocation.label;
@@ -29,13 +24,13 @@ export function rowMenu(
     items.push({ text, key, run });
   };
   if (MODELS[context.info.model].hasAllocations)
-    item(node.kind === 'group' ? t('Highlight') : t('Select'), 'Space', () => actions.pick(false));
-  if (hasSource(place)) item(t('Open Line'), 'Enter', () => actions.pick(true));
+    item(node.kind === 'group' ? t('Highlight') : t('Select'), 'Space', () => pick(false));
+  if (hasSource(place)) item(t('Open Line'), 'Enter', () => pick(true));
   if (node.kind === 'group' && node.group.filter !== '') {
     const { filter, name } = node.group;
-    item(t('Filter to This'), 'F', () => actions.filterTo(filter));
+    item(t('Filter to This'), 'F', () => addTerm(context, filter));
     const others = allBut(filter);
-    if (others !== null) item(t('Hide This'), '', () => actions.filterTo(others));
+    if (others !== null) item(t('Hide This'), '', () => addTerm(context, others));
     const { timeline } = context;
     const leaveOut = timeline?.leaveOut;
     if (leaveOut) item(t('What If Without This'), '', () => leaveOut(filter, said(name)));

@@ -4,10 +4,11 @@ import type { ComponentType, VNode } from 'preact';
 import type { AllocationSummary, Branch, Frame } from '../../../extension/shared/protocol.gen';
 import { countedFigure, figure, isCount } from '../base/figure';
 import { bytes, hasSource } from '../base/format';
+import { follow } from '../base/follow';
 import { turned } from '../base/latest';
 import { plural, said, t } from '../base/l10n';
 import type { ViewContext } from '../shell/context';
-import { both } from '../shell/filter-terms';
+import { addTerm } from '../shell/filter-terms';
 import { MODELS } from '../shell/model';
 import type { BarRoom, Pane, PaneOf, PaneRoom } from '../shell/pane';
 import type { LazyAnswer } from '../widgets/lazy-rows';
@@ -35,8 +36,7 @@ class LiveSet {
   private readonly grid: LazyTree<LiveNode, LazyAnswer<LiveNode>>;
   private readonly tree: LiveTree;
   private readonly cells: LiveCells;
-  private by: readonly GroupKind[];
-  private narrow = '';
+  private readonly stop: () => void;
   private groupOrder: GroupOrder;
   private memberOrder: MemberOrder;
   private descending: boolean;
@@ -47,12 +47,13 @@ class LiveSet {
     const kept = restoreSettings(context.api.saved()?.kept?.liveSet);
     const kinds = kindsFor(context.info);
     const { hasAllocations } = MODELS[context.info.model];
-    this.by = kept.by.filter((kind) => kinds.includes(kind));
-    if (!hasAllocations && this.by.length === 0) this.by = [...LINES];
+    const first = kept.by.filter((kind) => kinds.includes(kind));
+    const isPlain = hasAllocations && first.length === 0;
+    this.controls = new Controls(kinds, isPlain || first.length > 0 ? first : LINES, context.attribution);
     this.groupOrder = kept.groupOrder;
     this.memberOrder = kept.memberOrder;
     this.descending = kept.descending;
-    this.cells = new LiveCells(context, (filter) => this.filterTo(filter));
+    this.cells = new LiveCells(context);
     this.tree = new LiveTree({
       hasAllocations,
       groups: (path, offset, limit) =>
@@ -78,25 +79,13 @@ class LiveSet {
         });
       },
     });
-    this.controls = new Controls(kinds, this.by, context.attribution, {
-      grouped: (by) => {
-        this.by = by;
-        this.groupOrder = 'bytes';
-        this.memberOrder = 'size';
-        this.descending = true;
-        this.keep();
-        this.updateColumns();
-        this.tree.regroup(by.length);
-      },
-      narrowed: (filter) => {
-        if (filter === this.narrow) return;
-        this.narrow = filter;
-        this.reload();
-      },
-    });
-    this.by = this.controls.by;
     this.grid = this.makeGrid();
     this.updateColumns();
+    const { by, narrow } = this.controls;
+    this.stop = follow({ by: () => by.value, narrow: () => narrow.value }, (changes) => {
+      if (changes.has('by')) this.regroup();
+      else this.reload();
+    });
   }
 
   readonly View = (room: PaneRoom): VNode => (
@@ -115,7 +104,6 @@ class LiveSet {
 
   /** What is measured may be another value, or a range of the run; the heads say so. */
   renew(): void {
-    this.controls.redraw();
     this.updateColumns();
     this.reload();
   }
@@ -133,6 +121,7 @@ class LiveSet {
   }
 
   dispose(): void {
+    this.stop();
     this.tree.cancel();
   }
 
@@ -156,14 +145,24 @@ class LiveSet {
       pick: (row, opened) => this.pick(row, opened),
       pointed: (node) =>
         this.context.timeline?.pointAt(node?.kind === 'group' ? this.branch(node.path) : null),
-      menu: (row) =>
-        rowMenu(this.context, tree, row, {
-          pick: (opened) => this.pick(row, opened),
-          filterTo: (filter) => this.filterTo(filter),
-        }),
+      menu: (row) => rowMenu(this.context, tree, row, (opened) => this.pick(row, opened)),
       key: (event, node) => this.key(event, node?.kind === 'group' ? node : null),
       changed: () => this.showStatus(),
     });
+  }
+
+  /** Other groups, the largest first. */
+  private regroup(): void {
+    this.groupOrder = 'bytes';
+    this.memberOrder = 'size';
+    this.descending = true;
+    this.keep();
+    this.updateColumns();
+    this.tree.regroup(this.by.length);
+  }
+
+  private get by(): readonly GroupKind[] {
+    return this.controls.by.value;
   }
 
   private reload(): void {
@@ -188,7 +187,7 @@ class LiveSet {
 
   private branch(path: readonly number[]): Branch {
     return {
-      ...{ of: this.context.set, by: [...this.by], path: [...path], narrow: this.narrow },
+      ...{ of: this.context.set, by: [...this.by], path: [...path], narrow: this.controls.narrow.value },
       attribution: this.context.attribution.value,
     };
   }
@@ -242,10 +241,6 @@ class LiveSet {
     else this.light(node, opened);
   }
 
-  private filterTo(filter: string): void {
-    this.context.setFilter(both(this.context.filter, filter));
-  }
-
   private select(allocation: AllocationSummary, opened: boolean): void {
     const { set, timeline } = this.context;
     if (timeline) {
@@ -283,7 +278,7 @@ class LiveSet {
   private key(event: KeyboardEvent, node: GroupNode | null): boolean {
     const filter = node?.group.filter ?? '';
     if (event.key === 'f' && filter !== '') {
-      this.filterTo(filter);
+      addTerm(this.context, filter);
       return true;
     }
     if (event.key === 'Escape' && this.lit !== null) {

@@ -2,6 +2,7 @@
 
 import { t } from '../base/l10n';
 import { quotedTerm } from '../base/text';
+import type { ViewContext } from './context';
 import { TRACE_TERMS, type Offer } from './filter-terms.gen';
 
 export { OBJECT_TERMS, PROFILE_TERMS, type Offer } from './filter-terms.gen';
@@ -55,9 +56,14 @@ export function offersFor(word: string, terms: readonly Offer[]): readonly Offer
 }
 
 /** Both have to fit. */
-export function both(filter: string, more: string): string {
+function both(filter: string, more: string): string {
   const trimmed = filter.trim();
   return trimmed === '' || ` ${trimmed} `.includes(` ${more} `) ? trimmed || more : `${trimmed} ${more}`;
+}
+
+/** Narrows every view by one more term. */
+export function addTerm(context: Pick<ViewContext, 'filter' | 'setFilter'>, term: string): void {
+  context.setFilter(both(context.filter, term));
 }
 
 /** All but what matches one term; null for more than one, which can't be turned round. */

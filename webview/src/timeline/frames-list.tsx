@@ -6,7 +6,7 @@ import type { ComponentChildren, VNode } from 'preact';
 import { useLayoutEffect, useRef } from 'preact/hooks';
 import type { Frame, StackAnswer } from '../../../extension/shared/protocol.gen';
 import type { Api } from '../api';
-import { both } from '../shell/filter-terms';
+import { addTerm } from '../shell/filter-terms';
 import { openMenu, type MenuEntry } from '../widgets/menu';
 import { Icon } from '../widgets/icon';
 import { IconButton } from '../widgets/icon-button';
@@ -202,7 +202,7 @@ function Row({ frame, label, context, missing, menu }: PartProps & { readonly fr
           keys="f"
           // the row has the key for it, and one stop for Tab is enough
           tabIndex={-1}
-          press={(event) => narrow(context, frame, event.shiftKey)}
+          press={(event) => addTerm(context, termOf(frame, event.shiftKey))}
         />
       )}
       {lost && <MissingNote missing={lost} api={context.api} />}
@@ -226,7 +226,7 @@ function Name({ frame, context }: { readonly frame: Frame; readonly context: Fra
   const narrowKey = (event: KeyboardEvent): boolean => {
     if (event.key.toLowerCase() !== 'f' || event.ctrlKey || event.metaKey || event.altKey) return false;
     event.preventDefault();
-    narrow(context, frame, event.shiftKey);
+    addTerm(context, termOf(frame, event.shiftKey));
     return true;
   };
   if (!hasSource(frame))
@@ -260,11 +260,6 @@ function Name({ frame, context }: { readonly frame: Frame; readonly context: Fra
       <bdi class="place">{shorten(placeOf(frame), 60)}</bdi>
     </button>
   );
-}
-
-/** Narrows every view by one more term. */
-function narrow(context: FrameContext, frame: Frame, byFunction: boolean): void {
-  context.setFilter(both(context.filter, termOf(frame, byFunction)));
 }
 
 /** The term of the filter that finds what has a frame on its stack: by its line, or by its function. */

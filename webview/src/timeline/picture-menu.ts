@@ -3,7 +3,7 @@
 import type { AllocationSummary } from '../../../extension/shared/protocol.gen';
 import type { Pending } from '../base/request';
 import { copyItems } from '../widgets/copy';
-import { allBut, both } from '../shell/filter-terms';
+import { addTerm, allBut } from '../shell/filter-terms';
 import { exactly } from '../base/text';
 import type { BookmarkTour } from './bookmark-tour';
 import type { TimelineSession } from './session';
@@ -76,7 +76,7 @@ function itemsOf(
   );
   const term = hasSource(label) ? `by:${exactly(`${label.file}:${label.line}`)}` : null;
   if (term !== null) {
-    const narrow = (more: string) => (): void => session.setFilter(both(session.filter, more));
+    const narrow = (more: string) => (): void => addTerm(session, more);
     made.push(item(t('Filter to This Line'), '', narrow(term)));
     const others = allBut(term);
     if (others !== null) made.push(item(t('Hide This Line'), '', narrow(others)));

@@ -18,22 +18,27 @@ import {
   LineCell,
   PinningTable,
   Block,
-  type OomActions,
+  type Linked,
 } from './oom-parts';
 
 interface Part {
   readonly answer: OomAnswer;
-  readonly actions: OomActions;
+  readonly linked: Linked;
 }
 
-export function OomArticle({ answer, actions, device }: Part & { readonly device: string }): VNode {
+export function OomArticle({
+  answer,
+  linked,
+  device,
+  goTo,
+}: Part & { readonly device: string; readonly goTo: () => void }): VNode {
   return (
     <article>
       <h2>
         <Said text={answer.headline} />
       </h2>
       <p class="oom-head">
-        <button type="button" class="button secondary" onClick={() => actions.goTo()}>
+        <button type="button" class="button secondary" onClick={goTo}>
           {t('Go to the event')}
         </button>
         <span>{visible(t('{0}, stream {1}', device, streamName(answer.stream)))}</span>
@@ -44,24 +49,24 @@ export function OomArticle({ answer, actions, device }: Part & { readonly device
           ) : (
             <Phrase
               text={t('asked for at {0}')}
-              parts={[<FrameLink frame={answer.asked_at} actions={actions} />]}
+              parts={[<FrameLink frame={answer.asked_at} linked={linked} />]}
             />
           )}
         </span>
       </p>
       <div class="oom-columns">
         <div>
-          <Findings title={t('What happened')} advice={false} answer={answer} actions={actions} />
-          <Findings title={t('What would have helped')} advice={true} answer={answer} actions={actions} />
+          <Findings title={t('What happened')} advice={false} answer={answer} linked={linked} />
+          <Findings title={t('What would have helped')} advice={true} answer={answer} linked={linked} />
         </div>
         <div>
           <GapTable answer={answer} />
           <PlacesTable answer={answer} />
         </div>
       </div>
-      <LinesTable answer={answer} actions={actions} />
-      <PinningTable pinning={answer.pinning} reserved={answer.gap.reserved_bytes} actions={actions} />
-      <PinnedTable answer={answer} actions={actions} />
+      <LinesTable answer={answer} linked={linked} />
+      <PinningTable pinning={answer.pinning} reserved={answer.gap.reserved_bytes} linked={linked} />
+      <PinnedTable answer={answer} linked={linked} />
     </article>
   );
 }
@@ -70,7 +75,7 @@ function Findings({
   title,
   advice,
   answer,
-  actions,
+  linked,
 }: Part & { readonly title: string; readonly advice: boolean }): VNode | null {
   const mine = answer.findings.filter((finding) => finding.advice === advice);
   if (mine.length === 0) return null;
@@ -79,7 +84,7 @@ function Findings({
       <h3>{title}</h3>
       <ul class="oom-findings">
         {mine.map((finding, i) => (
-          <FindingItem key={i} finding={finding} actions={actions} />
+          <FindingItem key={i} finding={finding} linked={linked} />
         ))}
       </ul>
     </>
@@ -88,20 +93,20 @@ function Findings({
 
 function FindingItem({
   finding: { text, frame, allocation, code },
-  actions,
+  linked,
 }: {
   readonly finding: Finding;
-  readonly actions: OomActions;
+  readonly linked: Linked;
 }): VNode {
   return (
     <li data-code={code}>
       <span>
         <Said text={text} />
       </span>{' '}
-      {hasSource(frame) && <FrameLink frame={frame} actions={actions} />}
+      {hasSource(frame) && <FrameLink frame={frame} linked={linked} />}
       {frame !== null && allocation !== null && ' '}
       {allocation !== null && (
-        <AllocationLink text={t('Show the allocation')} allocation={allocation} actions={actions} />
+        <AllocationLink text={t('Show the allocation')} allocation={allocation} linked={linked} />
       )}
     </li>
   );
@@ -163,7 +168,7 @@ function PlacesTable({ answer }: Pick<Part, 'answer'>): VNode | null {
   );
 }
 
-function LinesTable({ answer, actions }: Part): VNode {
+function LinesTable({ answer, linked }: Part): VNode {
   const all = answer.lines.reduce((sum, line) => sum + line.bytes, 0);
   return (
     <LongTable
@@ -172,14 +177,14 @@ function LinesTable({ answer, actions }: Part): VNode {
       rows={answer.lines}
       cells={(line) => (
         <>
-          <LineCell line={line} actions={actions} />
+          <LineCell line={line} linked={linked} />
           <ShareCell size={line.bytes} of={all} />
           <td class="number">{count(line.count)}</td>
           <td class="number">
             <AllocationLink
               text={bytes(line.largest_bytes)}
               allocation={line.largest_allocation}
-              actions={actions}
+              linked={linked}
             />
           </td>
         </>
@@ -188,7 +193,7 @@ function LinesTable({ answer, actions }: Part): VNode {
   );
 }
 
-function PinnedTable({ answer, actions }: Part): VNode {
+function PinnedTable({ answer, linked }: Part): VNode {
   const { pinned, pinned_count: all } = answer;
   const more = all - pinned.length;
   // those that are large enough come first
@@ -216,7 +221,7 @@ function PinnedTable({ answer, actions }: Part): VNode {
           t('Blocks in it'),
         ]}
         rows={pinned}
-        cells={(segment) => <PinnedCells segment={segment} useful={useful} actions={actions} />}
+        cells={(segment) => <PinnedCells segment={segment} useful={useful} linked={linked} />}
       />
       {more > 0 && (
         <p class="muted">
@@ -230,12 +235,12 @@ function PinnedTable({ answer, actions }: Part): VNode {
 function PinnedCells({
   segment,
   useful,
-  actions,
+  linked,
 }: {
   readonly segment: PinnedSegment;
   /** Whether any of the table's segments would be large enough for the request. */
   readonly useful: boolean;
-  readonly actions: OomActions;
+  readonly linked: Linked;
 }): VNode {
   const more = segment.block_count - segment.blocks.length;
   return (
@@ -250,7 +255,7 @@ function PinnedCells({
       {useful && <td>{segment.large_enough ? t('large enough') : t('too small')}</td>}
       <td class="oom-blocks">
         {segment.blocks.map((block) => (
-          <Block key={block.allocation} block={block} actions={actions} />
+          <Block key={block.allocation} block={block} linked={linked} />
         ))}
         {more > 0 && <span class="muted">{plural(more, 'and {0} more block', 'and {0} more blocks')}</span>}
       </td>

@@ -6,6 +6,7 @@ import { useRef, useLayoutEffect } from 'preact/hooks';
 import type {
   AllocationSummary,
   Frame,
+  Mark,
   OomAnswer,
   PinningLine,
   Text,
@@ -17,22 +18,10 @@ import { shorten } from '../../base/text';
 import { number, SizeCell, TableHead, type Column } from '../../widgets/table-parts';
 import type { TimelineContext } from '../context';
 
-/** What the links of a table do. */
-export interface LinkActions {
-  open(frame: Frame, beside: boolean): void;
-  select(allocation: number): void;
-  light(stacks: readonly number[]): void;
-}
-
-/** These of a trace's view; an allocation is selected where it was picked, if that is known. */
-export const linksOf = (context: TimelineContext, moment: () => number | null): LinkActions => ({
-  open: (frame, beside) => context.openFrame(frame, beside),
-  select: (allocation) => context.select(allocation, moment()),
-  light: (stacks) => context.lightStacks(new Set(stacks)),
-});
-
-export interface OomActions extends LinkActions {
-  goTo(): void;
+/** What links change, and the event that they are about; null for none. */
+export interface Linked {
+  readonly context: Pick<TimelineContext, 'device' | 'select' | 'lightStacks' | 'openFrame'>;
+  readonly mark: Mark | null;
 }
 
 /** So many rows of a table are shown at first. */
@@ -40,10 +29,10 @@ const FEW = 8;
 
 export function Block({
   block,
-  actions,
+  linked,
 }: {
   readonly block: AllocationSummary;
-  readonly actions: LinkActions;
+  readonly linked: Linked;
 }): VNode {
   const { label } = block;
   return (
@@ -51,10 +40,10 @@ export function Block({
       <AllocationLink
         text={bytes(block.rounded_bytes ?? block.size_bytes)}
         allocation={block.allocation}
-        actions={actions}
+        linked={linked}
       />{' '}
       {hasSource(label) ? (
-        <FrameLink frame={label} actions={actions} />
+        <FrameLink frame={label} linked={linked} />
       ) : (
         <bdi class="muted">{shortName(nameOf(block).title, 40)}</bdi>
       )}
@@ -64,7 +53,7 @@ export function Block({
 
 interface FrameLinkProps {
   readonly frame: Frame | null;
-  readonly actions: LinkActions;
+  readonly linked: Linked;
   readonly operator?: Text | null;
   /** What is lit with it. */
   readonly stacks?: readonly number[];
@@ -72,20 +61,25 @@ interface FrameLinkProps {
 
 export function LineCell({
   line: { frame, operator, stacks },
-  actions,
+  linked,
 }: {
   readonly line: Pick<OomAnswer['lines'][number], 'frame' | 'operator' | 'stacks'>;
-  readonly actions: LinkActions;
+  readonly linked: Linked;
 }): VNode {
   return (
     <td class="wide">
-      <FrameLink frame={frame} operator={operator} actions={actions} stacks={stacks} />
+      <FrameLink frame={frame} operator={operator} linked={linked} stacks={stacks} />
     </td>
   );
 }
 
 /** A link that opens a frame's line; without a line its text. */
-export function FrameLink({ frame, actions, operator = null, stacks = [] }: FrameLinkProps): VNode {
+export function FrameLink({
+  frame,
+  linked: { context },
+  operator = null,
+  stacks = [],
+}: FrameLinkProps): VNode {
   if (!hasSource(frame)) {
     const text = operator ? said(operator) : (frame?.function ?? t('No stack'));
     return <bdi class={frame ? 'code' : 'muted'}>{shorten(text, 70)}</bdi>;
@@ -96,8 +90,8 @@ export function FrameLink({ frame, actions, operator = null, stacks = [] }: Fram
       class="link"
       title={`${shorten(frame.file, 300)}:${frame.line}`}
       onClick={(event) => {
-        if (stacks.length > 0) actions.light(stacks);
-        actions.open(frame, event.ctrlKey || event.metaKey);
+        if (stacks.length > 0) context.lightStacks(new Set(stacks));
+        context.openFrame(frame, event.ctrlKey || event.metaKey);
       }}
     >
       <bdi class="code">{shortName(frame.function, 50)}</bdi>{' '}
@@ -109,11 +103,11 @@ export function FrameLink({ frame, actions, operator = null, stacks = [] }: Fram
 export function AllocationLink({
   text,
   allocation,
-  actions,
+  linked: { context, mark },
 }: {
   readonly text: string;
   readonly allocation: number;
-  readonly actions: LinkActions;
+  readonly linked: Linked;
 }): VNode {
   return (
     <button
@@ -121,7 +115,11 @@ export function AllocationLink({
       class="link"
       title={t('Select allocation {0}', count(allocation))}
       data-allocation={allocation}
-      onClick={() => actions.select(allocation)}
+      onClick={() => {
+        // selected where it was picked, if that is in the picture
+        const isHere = mark?.device === context.device.device;
+        context.select(allocation, isHere ? mark.moment : null);
+      }}
     >
       {text}
     </button>
@@ -194,11 +192,11 @@ export function streamName(stream: string): string {
 export function PinningTable({
   pinning,
   reserved,
-  actions,
+  linked,
 }: {
   readonly pinning: readonly PinningLine[];
   readonly reserved: number;
-  readonly actions: LinkActions;
+  readonly linked: Linked;
 }): VNode {
   return (
     <LongTable
@@ -211,14 +209,14 @@ export function PinningTable({
       rows={pinning}
       cells={(line) => (
         <>
-          <LineCell line={line} actions={actions} />
+          <LineCell line={line} linked={linked} />
           <ShareCell size={line.pinned_bytes} of={reserved} />
           <ShareCell size={line.alone_bytes} of={reserved} />
           <td class="number">
             <AllocationLink
               text={t('{0} in {1}', bytes(line.bytes), count(line.count))}
               allocation={line.largest_allocation}
-              actions={actions}
+              linked={linked}
             />
           </td>
           <td class="number">{count(line.segments)}</td>

@@ -13,7 +13,6 @@ import { devicesOf } from '../../shell/model';
 import type { Pane, PaneRoom } from '../../shell/pane';
 import { markName, markX } from '../flags';
 import { OomArticle } from './oom-article';
-import { linksOf, type OomActions } from './oom-parts';
 
 /** Going to the event from afar shows this share of the run around it. */
 const VIEW = 0.1;
@@ -52,20 +51,15 @@ class Oom {
     );
   }
 
-  actions(mark: Mark): OomActions {
+  goTo(mark: Mark): void {
     const { context } = this;
-    return {
-      goTo: () => {
-        if (mark.device !== context.device.device) context.switchDevice(mark.device);
-        const { bounds, camera, axis } = context;
-        const x = markX(mark, axis);
-        const span = Math.min(camera.x1 - camera.x0, (bounds.x1 - bounds.x0) * VIEW);
-        context.moveTo(x - span / 2, x + span / 2, true);
-        context.cursors.place(mark.moment);
-        context.say(t('At {0}', markName(mark, devicesOf(context.info))));
-      },
-      ...linksOf(context, () => (mark.device === context.device.device ? mark.moment : null)),
-    };
+    if (mark.device !== context.device.device) context.switchDevice(mark.device);
+    const { bounds, camera, axis } = context;
+    const x = markX(mark, axis);
+    const span = Math.min(camera.x1 - camera.x0, (bounds.x1 - bounds.x0) * VIEW);
+    context.moveTo(x - span / 2, x + span / 2, true);
+    context.cursors.place(mark.moment);
+    context.say(t('At {0}', markName(mark, devicesOf(context.info))));
   }
 }
 
@@ -105,7 +99,8 @@ function OomView({ oom, room }: { readonly oom: Oom; readonly room: PaneRoom }):
             key={`${shown.mark.device} ${shown.mark.event}`}
             answer={shown.answer}
             device={deviceName(devices, shown.answer.device)}
-            actions={oom.actions(shown.mark)}
+            linked={{ context, mark: shown.mark }}
+            goTo={() => oom.goTo(shown.mark)}
           />
         )}
       </div>

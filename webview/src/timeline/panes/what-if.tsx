@@ -16,7 +16,7 @@ import { IconButton } from '../../widgets/icon-button';
 import { number, SizeCell, TableHead } from '../../widgets/table-parts';
 import { changeKinds, type Change } from '../what-if';
 import { HowLarge } from './how-large';
-import { linksOf, PinningTable } from './oom-parts';
+import { PinningTable } from './oom-parts';
 
 class Replays {
   readonly answer = signal<WhatIfAnswer | null>(null);
@@ -108,7 +108,7 @@ function WhatIfView({ replays, room }: { readonly replays: Replays; readonly roo
         <PinningTable
           pinning={answer.found.fragmentation.pinning}
           reserved={answer.found.fragmentation.reserved_bytes}
-          actions={linksOf(context, () => null)}
+          linked={{ context, mark: null }}
         />
       )}
       {answer && <Notes answer={answer} />}
