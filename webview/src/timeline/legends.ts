@@ -14,7 +14,7 @@ export function followAreas(legend: AreaLegend, session: TimelineSession): void 
     using(
       () => ({
         isShown: session.picture.value === 'stacked',
-        geometry: session.geometry.value,
+        geometry: session.plot.drawn.value,
         palette: session.palette,
         lit: session.highlight,
       }),
@@ -29,7 +29,7 @@ export function followAreas(legend: AreaLegend, session: TimelineSession): void 
 /** The areas' figures are of the moment under the pointer, else of the cursor's, else of the highest in view. */
 export function showFigures(legend: AreaLegend, hover: Hover, session: TimelineSession): void {
   const { plot, device, axis, cursors } = session;
-  const g = session.geometry.value;
+  const g = session.plot.drawn.value;
   if (!g?.grouped) return;
   const shown = legendMoment(plot, g, device, axis, { hovered: hover.column, picked: cursors.first });
   if (shown) legend.showFigures(g, shown);

@@ -1,5 +1,6 @@
 // Where a picture over time looks, and how it gets there: glides, and a height that follows what is in view.
 
+import { signal } from '@preact/signals';
 import type { Geometry } from '../../../extension/shared/geometry';
 import {
   between,
@@ -18,37 +19,41 @@ const GLIDE_MS = 170;
 /** A height that is off by no more needs no other. */
 const ROUGHLY = 0.01;
 
-export interface PlotCameraEvents {
-  /** It looks elsewhere. */
-  moved(): void;
-  /** It is on its way, and to be moved on in the next frame. */
-  gliding(): void;
-  /** What is known of how high the memory is. */
-  pictures(): readonly Geometry[];
+interface Glide {
+  readonly from: Camera;
+  readonly to: Camera;
+  start: number | null;
 }
 
 export class PlotCamera {
-  view: Camera = { x0: 0, x1: 1, y0: 0, y1: 1 };
+  /** Another object whenever it looks elsewhere. */
+  readonly seen = signal<Camera>({ x0: 0, x1: 1, y0: 0, y1: 1 });
   extent: Extent = { x0: 0, x1: 1, top: 1, minWidth: 1, minHeight: 1 };
-  private glide: { from: Camera; to: Camera; start: number | null } | null = null;
+  /** While it is on its way, to be moved on in each frame. */
+  readonly glide = signal<Glide | null>(null);
   /** Zooming in time leaves the height as it is: by the user's choice, or since a height was chosen by hand. */
   private holds = false;
   private byHand = false;
   private readonly reducedMotion = matchMedia('(prefers-reduced-motion: reduce)');
 
   constructor(
-    private readonly events: PlotCameraEvents,
+    /** What is known of how high the memory is. */
+    private readonly pictures: () => readonly Geometry[],
     /** Whether its height is what is live, so that it can be fitted to a part of the run. */
     private readonly fitsHeight: boolean,
   ) {}
 
+  get view(): Camera {
+    return this.seen.peek();
+  }
+
   /** Where it will be when it stands still. */
   get target(): Camera {
-    return this.glide?.to ?? this.view;
+    return this.glide.peek()?.to ?? this.view;
   }
 
   get glides(): boolean {
-    return this.glide !== null;
+    return this.glide.peek() !== null;
   }
 
   get holdsHeight(): boolean {
@@ -63,9 +68,9 @@ export class PlotCamera {
   /** Stands in another world, at a place of it or before all of it. */
   stand(extent: Extent, at: Camera | null): void {
     this.extent = extent;
-    this.view = at ? clampCamera(at, extent) : fitAll(extent);
+    this.seen.value = at ? clampCamera(at, extent) : fitAll(extent);
     this.byHand = this.view.y0 > 0;
-    this.glide = null;
+    this.glide.value = null;
   }
 
   setHold(holds: boolean): void {
@@ -77,32 +82,28 @@ export class PlotCamera {
   moveTo(camera: Camera, glide: boolean): void {
     const to = this.fitted(clampCamera(camera, this.extent));
     if (glide && !this.reducedMotion.matches) {
-      this.glide = { from: this.view, to, start: null };
-      this.events.gliding();
+      this.glide.value = { from: this.view, to, start: null };
       return;
     }
-    this.glide = null;
-    if (sameCamera(to, this.view)) return;
-    this.view = to;
-    this.events.moved();
+    this.glide.value = null;
+    if (!sameCamera(to, this.view)) this.seen.value = to;
   }
 
   /** Another picture knows better how high the memory is that is in view. */
   fitHeight(): void {
-    if (this.glide) return;
+    if (this.glides) return;
     const { y1 } = this.fitted(this.view);
     if (Math.abs(y1 - this.view.y1) > ROUGHLY * this.view.y1) this.moveTo(this.view, true);
   }
 
   /** Moves on to where it is at a time of a frame. */
   advance(now: number): void {
-    const { glide } = this;
+    const glide = this.glide.peek();
     if (!glide) return;
     glide.start ??= now;
     const share = Math.min((now - glide.start) / GLIDE_MS, 1);
-    this.view = between(glide.from, glide.to, 1 - (1 - share) ** 3);
-    if (share >= 1) this.glide = null;
-    this.events.moved();
+    if (share >= 1) this.glide.value = null;
+    this.seen.value = between(glide.from, glide.to, 1 - (1 - share) ** 3);
   }
 
   /** Data coordinates of a point in the plot's pixels. */
@@ -118,7 +119,7 @@ export class PlotCamera {
     if (everything) this.byHand = false;
     else if (!sameHeight(to, target) && !sameHeight(to, this.view)) this.byHand = true;
     if (this.holds || this.byHand) return to;
-    const y1 = fittedHeight(this.events.pictures(), to, extent);
+    const y1 = fittedHeight(this.pictures(), to, extent);
     return y1 === null ? to : { ...to, y0: 0, y1 };
   }
 }

@@ -1,32 +1,16 @@
-// What a picture of bands asks of its owner, and in what such pictures differ.
+// In what pictures of bands differ.
 
-import type { Geometry } from '../../../extension/shared/geometry';
-import type { ViewResult } from '../../../extension/shared/messages';
 import type { DeviceInfo } from '../../../extension/shared/protocol.gen';
-import type { Pending } from '../base/request';
-import type { Camera, Extent } from '../canvas/camera';
+import type { Extent } from '../canvas/camera';
 import { deviceExtent } from './state';
 import type { Axis } from '../base/devices';
 import type { OverlayModel } from './render/model';
 import type { OverlayState } from './render/overlay-model';
-import type { PictureRequest } from './scene/fetch';
-
-export interface PlotEvents {
-  ask(request: PictureRequest): Pending<ViewResult<'memlens/viewport'>>;
-  /** The camera stands elsewhere; called once a frame at most. */
-  moved(camera: Camera): void;
-  /** A new picture is on the screen. */
-  drawn(geometry: Geometry): void;
-  failed(error: unknown): void;
-  busy(busy: boolean): void;
-  /** Another renderer took over. */
-  rendererChanged(): void;
-  /** What a band may be called, the best first. */
-  textsOf(geometry: Geometry, band: number): readonly string[];
-}
 
 /** What is different in a picture that is not the stack of what is live. */
 export interface PlotKind extends Pick<OverlayState, 'ticksY' | 'textY' | 'peakAtHeight'> {
+  /** What is asked for it. */
+  readonly method: 'memlens/viewport' | 'memlens/memoryMap';
   /** Its canvas' id. */
   readonly canvas: string;
   /** What it is to a screen reader. */
@@ -39,6 +23,7 @@ export interface PlotKind extends Pick<OverlayState, 'ticksY' | 'textY' | 'peakA
 }
 
 export const STACKED: PlotKind = {
+  method: 'memlens/viewport',
   canvas: 'memlens-canvas',
   role: 'memory timeline',
   extent: deviceExtent,

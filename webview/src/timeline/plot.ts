@@ -1,12 +1,18 @@
 // The picture on the screen: what it asks for, paints and marks. It knows nothing of panels, keys or the pointer.
 
+import { batch, signal, type ReadonlySignal } from '@preact/signals';
 import type { Geometry } from '../../../extension/shared/geometry';
+import type { ViewResult } from '../../../extension/shared/messages';
 import type { DeviceInfo, GroupedBy } from '../../../extension/shared/protocol.gen';
 import type { Flag, PickedMoment } from '../canvas/marks';
+import { using } from '../base/follow';
+import { bandTexts } from '../base/format';
+import type { Pending } from '../base/request';
+import type { TimelineContext } from './context';
 import { PlotArea } from './plot-area';
 import { PlotCamera } from './plot-camera';
 import { NO_BACKDROP, type Backdrop } from './scene/backdrop';
-import { RendererHost, type Preference } from './render/create';
+import { RendererHost } from './render/create';
 import { labelSpots, type LabelSpot } from './render/labels';
 import { rectsOf } from './render/outline';
 import { drawOverlay } from './render/overlay';
@@ -21,12 +27,24 @@ import type { Palette } from '../canvas/palette';
 import type { Axis } from '../base/devices';
 import { debounce, element } from '../widgets/dom';
 import { theme } from '../canvas/theme';
-import { STACKED, type PlotEvents, type PlotKind } from './plot-kind';
+import { STACKED, type PlotKind } from './plot-kind';
 
 const REST_MS = 120;
+
+/** What of its view a picture asks about. */
+type PlotContext = Pick<
+  TimelineContext,
+  'api' | 'device' | 'axis' | 'filter' | 'names' | 'renderer' | 'failed'
+>;
+
 export class Plot {
   /** Pictures drawn since the view was opened. */
   pictures = 0;
+  /** The latest picture, and whether it is of what is asked for now. */
+  readonly drawn = signal<Geometry | null>(null);
+  readonly isDrawn = signal(false);
+  /** The part of the run that is on the screen: another object in each frame that moves. */
+  readonly seen = signal<Camera>({ x0: 0, x1: 1, y0: 0, y1: 1 });
 
   private readonly area: PlotArea;
   private readonly renderer: RendererHost;
@@ -59,10 +77,10 @@ export class Plot {
   /** Not on the screen: the camera still moves, for the pictures that follow it. */
   private hidden = false;
   private box: { x0: number; y0: number; x1: number; y1: number } | null = null;
+  private readonly endings: readonly (() => void)[];
 
   constructor(
-    private readonly events: PlotEvents,
-    prefer: Preference,
+    private readonly context: PlotContext,
     private readonly kind: PlotKind = STACKED,
   ) {
     this.area = new PlotArea({
@@ -74,28 +92,37 @@ export class Plot {
       },
     });
     this.looking = new PlotCamera(
-      {
-        moved: () => this.moved(),
-        gliding: this.area.request,
-        pictures: () => [this.picture, this.whole].flatMap((each) => each?.geometry ?? []),
-      },
+      () => [this.picture, this.whole].flatMap((each) => each?.geometry ?? []),
       kind.fitsHeight,
     );
     this.renderer = new RendererHost(
       this.surface,
       () => element('canvas', { id: kind.canvas, attributes: { 'aria-hidden': 'true' } }),
-      () => {
-        this.redraw();
-        events.rendererChanged();
-      },
-      prefer,
+      () => this.redraw(),
+      context.renderer,
     );
-    this.feed = new Feed({
-      ask: (request) => events.ask(request),
-      deliver: (geometry, asked) => this.deliver(geometry, asked),
-      failed: (error) => events.failed(error),
-      busy: (busy) => events.busy(busy),
-    });
+    this.feed = new Feed(
+      this.ask,
+      (geometry, asked) => this.deliver(geometry, asked),
+      (error) => context.failed(error),
+    );
+    const { seen, glide } = this.looking;
+    this.endings = [
+      using(
+        () => seen.value,
+        () => this.moved(),
+      ),
+      using(() => glide.value, this.area.request),
+    ];
+  }
+
+  private readonly ask = (request: PictureRequest): Pending<ViewResult<'memlens/viewport'>> => {
+    const { api, device, axis, filter } = this.context;
+    return api.request(this.kind.method, { device: device.device, axis, filter, ...request });
+  };
+
+  get busy(): ReadonlySignal<boolean> {
+    return this.feed.busy;
   }
 
   get root(): HTMLElement {
@@ -149,6 +176,7 @@ export class Plot {
   show(device: DeviceInfo, axis: Axis, camera: Camera | null): void {
     this.device = device;
     this.axis = axis;
+    this.isDrawn.value = false;
     this.looking.stand(this.kind.extent(device, axis), camera);
     this.selected = null;
     this.askAnew();
@@ -162,6 +190,7 @@ export class Plot {
   /** By what the picture is grouped; null for the order of time. The old picture stays until the new one is there. */
   setGrouping(grouping: GroupedBy | null): void {
     this.grouping = grouping;
+    this.isDrawn.value = false;
     this.whole = null;
     this.wholeAsked = false;
     this.askAnew();
@@ -321,6 +350,7 @@ export class Plot {
   }
 
   dispose(): void {
+    for (const end of this.endings) end();
     this.rested.cancel();
     this.feed.reset();
     this.area.dispose();
@@ -338,24 +368,26 @@ export class Plot {
     this.pictures++;
     this.redraw();
     this.looking.fitHeight();
-    this.events.drawn(geometry);
+    batch(() => {
+      this.drawn.value = geometry;
+      this.isDrawn.value = true;
+    });
   }
 
   /** A picture of the whole run to show where the present one ends, when the view was not opened on all of it. */
   private fetchWhole(): void {
     if (this.whole || this.wholeAsked || !this.picture) return;
     this.wholeAsked = true;
-    const feed = new Feed({
-      ask: (request) => this.events.ask(request),
-      deliver: (geometry) => {
+    const feed = new Feed(
+      this.ask,
+      (geometry) => {
         if (this.bounds !== extent) return;
         this.whole = this.paint(geometry);
         this.renderer.setPictures(this.picture, this.whole);
         this.redraw();
       },
-      failed: () => undefined, // it is only a backdrop
-      busy: () => undefined,
-    });
+      () => undefined, // it is only a backdrop
+    );
     const { bounds: extent } = this;
     const all = fitAll(extent);
     feed.update(all, extent, this.plotSize, requestFor(all, extent, this.plotSize, this.asked), true);
@@ -412,7 +444,14 @@ export class Plot {
   private report(): void {
     if (this.reported) return;
     this.reported = true;
-    this.events.moved(this.camera);
+    this.seen.value = { ...this.camera };
+  }
+
+  /** What a band may be called, the best first. */
+  private textsOf({ allocation, size, stack }: Geometry, band: number): readonly string[] {
+    const { names } = this.context;
+    const known = names.allocation(allocation[band] ?? -1);
+    return bandTexts(size[band] ?? 0, known ?? names.stack(stack[band] ?? -1));
   }
 
   private drawOverlay(device: DeviceInfo, palette: Palette): void {
@@ -428,7 +467,7 @@ export class Plot {
     };
     drawOverlay(
       context,
-      overlayModel(state, (geometry, band) => this.events.textsOf(geometry, band)),
+      overlayModel(state, (geometry, band) => this.textsOf(geometry, band)),
       this.kind.decorate,
     );
   }

@@ -1,7 +1,6 @@
 // A trace's view: its device along an axis, what is picked, selected and grouped, and the part of the run in view.
 
 import { batch, computed, signal, type ReadonlySignal, type Signal } from '@preact/signals';
-import type { Geometry } from '../../../extension/shared/geometry';
 import { AREA_KINDS, type PictureId, type ViewCommand } from '../../../extension/shared/commands';
 import type { TimelineState } from '../../../extension/shared/messages';
 import type {
@@ -17,7 +16,7 @@ import type {
 } from '../../../extension/shared/protocol.gen';
 import type { Api } from '../api';
 import { hasTimes, type Axis } from '../base/devices';
-import { bandTexts, hasSource } from '../base/format';
+import { hasSource } from '../base/format';
 import { plural, said, t } from '../base/l10n';
 import { Names } from '../base/names';
 import { baseName } from '../base/paths';
@@ -61,14 +60,8 @@ export class TimelineSession extends Session<TimelineState> implements TimelineC
   readonly picture = signal<PictureId>('stacked');
   /** The pictures that there are. */
   pictures: readonly PictureId[] = ['stacked'];
-  /** The latest picture, and whether it is of what is asked for now. */
-  readonly geometry = signal<Geometry | null>(null);
-  readonly isDrawn = signal(false);
-  readonly busy = signal(false);
   /** The files of what is selected that were asked for and not found. */
   readonly missing = signal<readonly Missing[]>([]);
-  /** The part of the run that is on the screen: another object in each frame that moves. */
-  readonly seen = signal<Camera>({ x0: 0, x1: 1, y0: 0, y1: 1 });
   private readonly holds: Signal<boolean>;
   /** With the figures of what the filter leaves of it. */
   private readonly deviceShown: Signal<DeviceInfo>;
@@ -93,47 +86,15 @@ export class TimelineSession extends Session<TimelineState> implements TimelineC
     const failed = (error: unknown): void => this.failed(error);
     this.bookmarks = new Bookmarks(api, info, failed);
     this.flags = new Flags(api, info, failed, this.bookmarks);
-    this.plot = new Plot(
-      {
-        ask: (request) =>
-          api.request('memlens/viewport', {
-            device: this.device.device,
-            axis: this.axis,
-            filter: this.filter,
-            ...request,
-          }),
-        moved: (camera) => {
-          this.seen.value = { ...camera };
-        },
-        drawn: (geometry) => {
-          batch(() => {
-            this.geometry.value = geometry;
-            this.isDrawn.value = true;
-          });
-        },
-        failed,
-        busy: (busy) => {
-          this.busy.value = busy;
-        },
-        rendererChanged: () => this.rendererShown.value++,
-        textsOf: (geometry, band) => {
-          const known = this.names.allocation(geometry.allocation[band] ?? -1);
-          return bandTexts(geometry.size[band] ?? 0, known ?? this.names.stack(geometry.stack[band] ?? -1));
-        },
-      },
-      renderer,
-    );
+    this.plot = new Plot(this);
     this.plot.setHold(kept.holdHeight);
     this.selection = new Selection(this);
     // open while something is selected
     this.arrange({ panelOpen: false });
   }
 
-  /** Raised when another renderer took over. */
-  readonly rendererShown = signal(0);
-
   protected override get place(): TimelineState {
-    void [this.seen.value, this.holds.value];
+    void [this.plot.seen.value, this.holds.value];
     const { x0, x1, y0, y1 } = this.plot.target;
     return {
       model: 'timeline',
@@ -166,7 +127,7 @@ export class TimelineSession extends Session<TimelineState> implements TimelineC
     filter: () => this.filter,
     cursors: () => this.cursors.now,
     theme: () => this.lastColours.value,
-    camera: () => this.seen.value,
+    camera: () => this.plot.seen.value,
     selection: () => this.selection.shown.value,
     compare: () => this.compare.now.value,
     attribution: () => this.attribution.value,
@@ -457,7 +418,6 @@ export class TimelineSession extends Session<TimelineState> implements TimelineC
   }
 
   private draw(camera: Camera | null): void {
-    this.isDrawn.value = false;
     this.plot.show(this.device, this.axis, camera);
   }
 }

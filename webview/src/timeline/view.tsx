@@ -297,19 +297,19 @@ export class SnapshotView {
     const following = <T,>(read: () => T, use: (value: T) => void): void =>
       session.whileShown(using(read, use));
     following(
-      () => session.picture.value !== 'stacked' || session.isDrawn.value,
+      () => session.picture.value !== 'stacked' || plot.isDrawn.value,
       (isReady) => {
         root.dataset['state'] = isReady ? 'ready' : 'loading';
       },
     );
     following(
-      () => session.rendererShown.value,
-      () => {
-        root.dataset['renderer'] = plot.rendererKind;
+      () => plot.rendererKind,
+      (kind) => {
+        root.dataset['renderer'] = kind;
       },
     );
     following(
-      () => session.busy.value,
+      () => plot.busy.value,
       (busy) => {
         frame.busy.value = busy;
       },
@@ -321,7 +321,6 @@ export class SnapshotView {
     following(
       () => areas.kind && { by: areas.kind, attribution: attribution.value },
       (grouping) => {
-        session.isDrawn.value = false;
         plot.setGrouping(grouping);
         if (plot.highlighted.kind === 'area') session.selection.clear();
       },
@@ -352,22 +351,21 @@ export class SnapshotView {
       },
     );
     following(
-      () => session.seen.value,
+      () => plot.seen.value,
       (camera) => {
         minimap.setCamera(camera, plot.bounds);
         hover.moving();
       },
     );
     following(
-      () => session.geometry.value,
+      () => plot.drawn.value,
       (geometry) => {
         if (geometry) this.drawn(geometry);
       },
     );
     followAreas(this.legend, session);
     following(
-      () =>
-        [session.geometry, session.picture, session.seen, session.selection.shown].map(({ value }) => value),
+      () => [plot.drawn, session.picture, plot.seen, session.selection.shown].map(({ value }) => value),
       () => showFigures(this.legend, hover, session),
     );
     following(

@@ -3,9 +3,9 @@
 import { signal } from '@preact/signals';
 import type { VNode } from 'preact';
 import { t } from '../../base/l10n';
-import type { Geometry } from '../../../../extension/shared/geometry';
 import type { AllocationSummary, MapLanesAnswer } from '../../../../extension/shared/protocol.gen';
 import type { Pending } from '../../base/request';
+import { follow } from '../../base/follow';
 import { Latest, Questions } from '../../base/latest';
 import { moveCamera } from '../moves';
 import type { TimelineContext } from '../context';
@@ -18,7 +18,7 @@ import { extentOf, fitBox, type Camera } from '../../canvas/camera';
 import { laneAt, laneTicks, laneWords, shownLanes } from '../scene/lanes';
 import { exposeMap } from '../test-hook';
 import { Island } from '../../widgets/island';
-import { bandTexts, bytes, hasSource } from '../../base/format';
+import { bytes, hasSource } from '../../base/format';
 import { visible } from '../../base/text';
 import { HoverCard } from '../../widgets/hover-card';
 import { TooltipCard } from '../tooltip';
@@ -67,7 +67,6 @@ class MemoryMap {
   private readonly hover: Hover;
   private readonly tooltip = new HoverCard(TooltipCard);
   readonly pictures = signal(0);
-  private readonly busy = signal(false);
   private readonly words = signal('');
   private readonly legend: AreaLegend;
   private lanes: MapLanesAnswer | null = null;
@@ -76,52 +75,30 @@ class MemoryMap {
   /** The x range that this picture reported to the others last. */
   private reported: { x0: number; x1: number } | null = null;
   private shownFor = '';
+  private readonly stop: () => void;
 
   constructor(private readonly context: TimelineContext) {
     this.questions = new Questions((error) => context.failed(error));
-    this.plot = new Plot(
-      {
-        ask: (request) =>
-          context.api.request('memlens/memoryMap', {
-            device: context.device.device,
-            axis: context.axis,
-            filter: context.filter,
-            ...request,
-          }),
-        moved: (camera) => this.moved(camera),
-        drawn: () => {
-          this.pictures.value = this.plot.pictures;
-          this.showLegend();
-          this.hover.refresh();
-        },
-        failed: (error) => context.failed(error),
-        busy: (busy) => {
-          this.busy.value = busy;
-        },
-        rendererChanged: () => undefined,
-        textsOf: (geometry, band) => this.textsOf(geometry, band),
+    this.plot = new Plot(context, {
+      method: 'memlens/memoryMap',
+      canvas: 'memlens-map-canvas',
+      role: 'memory map',
+      // Until the lanes are known there is nothing to look at.
+      extent: (_device, axis) => {
+        const all = extentOf(context.bounds, this.lanes?.top ?? 1, axis);
+        return { ...all, x0: context.bounds.x0, x1: context.bounds.x1, minWidth: context.bounds.minWidth };
       },
-      context.renderer,
-      {
-        canvas: 'memlens-map-canvas',
-        role: 'memory map',
-        // Until the lanes are known there is nothing to look at.
-        extent: (_device, axis) => {
-          const all = extentOf(context.bounds, this.lanes?.top ?? 1, axis);
-          return { ...all, x0: context.bounds.x0, x1: context.bounds.x1, minWidth: context.bounds.minWidth };
-        },
-        ticksY: (camera, plot, scale) => laneTicks(this.lanes?.lanes ?? [], camera, plot.height / scale),
-        textY: (y) => {
-          const lane = this.lanes && laneAt(this.lanes.lanes, y);
-          return lane ? `+${bytes(y - lane.y)}` : '';
-        },
-        decorate: (canvas, model) => {
-          if (this.lanes) drawLanes(canvas, model, this.lanes);
-        },
-        peakAtHeight: false,
-        fitsHeight: false,
+      ticksY: (camera, plot, scale) => laneTicks(this.lanes?.lanes ?? [], camera, plot.height / scale),
+      textY: (y) => {
+        const lane = this.lanes && laneAt(this.lanes.lanes, y);
+        return lane ? `+${bytes(y - lane.y)}` : '';
       },
-    );
+      decorate: (canvas, model) => {
+        if (this.lanes) drawLanes(canvas, model, this.lanes);
+      },
+      peakAtHeight: false,
+      fitsHeight: false,
+    });
     this.hover = new Hover({
       view: context,
       plot: this.plot,
@@ -150,13 +127,18 @@ class MemoryMap {
       }),
     );
     exposeMap(this.plot);
+    const { seen, drawn } = this.plot;
+    this.stop = follow({ seen: () => seen.value, drawn: () => drawn.value }, (changes) => {
+      if (changes.has('seen')) this.moved(seen.value);
+      if (changes.has('drawn')) this.drawn();
+    });
   }
 
   readonly Parts = (): VNode => (
     <>
       <div class="map-picture">
         <Island of={this.plot.root} />
-        <div class="busy" hidden={!this.busy.value} />
+        <div class="busy" hidden={!this.plot.busy.value} />
         <div class="map-words">{this.words}</div>
         <Island of={this.tooltip.root} />
       </div>
@@ -208,6 +190,7 @@ class MemoryMap {
   }
 
   dispose(): void {
+    this.stop();
     this.asked.cancel();
     this.questions.cancel();
     this.plot.dispose();
@@ -255,6 +238,13 @@ class MemoryMap {
     if (reported && Math.abs(reported.x0 - x0) < slack && Math.abs(reported.x1 - x1) < slack) return;
     this.reported = null;
     plot.moveTo({ ...plot.target, x0, x1 }, false);
+  }
+
+  /** A new picture is on the screen. */
+  private drawn(): void {
+    this.pictures.value = this.plot.pictures;
+    this.showLegend();
+    this.hover.refresh();
   }
 
   private moved(camera: Camera): void {
@@ -345,12 +335,6 @@ class MemoryMap {
   private openLabel(allocation: AllocationSummary): void {
     if (hasSource(allocation.label)) this.context.openFrame(allocation.label, false);
     else this.context.say(t('The file has no Python frame for this allocation.'));
-  }
-
-  private textsOf(g: Geometry, band: number): readonly string[] {
-    const { names } = this.context;
-    const known = names.allocation(g.allocation[band] ?? -1);
-    return bandTexts(g.size[band] ?? 0, known ?? names.stack(g.stack[band] ?? -1));
   }
 }
 

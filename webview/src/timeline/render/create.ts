@@ -1,5 +1,6 @@
 // Chooses a renderer and keeps one alive: a lost GPU context comes back, or Canvas2D takes over.
 
+import { signal, type Signal } from '@preact/signals';
 import { Canvas2dRenderer } from './canvas2d';
 import type { Painted, Renderer } from './renderer';
 import type { PictureStyle } from '../../canvas/palette';
@@ -14,7 +15,7 @@ const LOSSES = 3;
 export type Preference = Renderer['kind'] | 'auto';
 
 export class RendererHost implements Renderer {
-  private inner: Renderer;
+  private readonly current: Signal<Renderer>;
   private pictures: [Painted | null, Painted | null] = [null, null];
   private style: PictureStyle | null = null;
   private plot: PlotSize = { width: 1, height: 1 };
@@ -28,7 +29,11 @@ export class RendererHost implements Renderer {
     private readonly changed: () => void,
     prefer: Preference,
   ) {
-    this.inner = this.create(prefer);
+    this.current = signal(this.create(prefer));
+  }
+
+  private get inner(): Renderer {
+    return this.current.value;
   }
 
   get kind(): Renderer['kind'] {
@@ -111,7 +116,7 @@ export class RendererHost implements Renderer {
     if (this.inner !== renderer) return;
     clearTimeout(this.waiting);
     renderer.canvas.remove();
-    this.inner = this.create('canvas2d');
+    this.current.value = this.create('canvas2d');
     this.inner.resize(this.plot);
     if (this.style) this.inner.setStyle(this.style);
     this.inner.setPictures(...this.pictures);

@@ -1,18 +1,11 @@
 // Keeps the picture up to date: one request under way, and only what is wanted now after it.
 
+import { signal } from '@preact/signals';
 import { decodeGeometry, type Geometry } from '../../../../extension/shared/geometry';
 import type { ViewResult } from '../../../../extension/shared/messages';
 import type { Pending } from '../../base/request';
 import type { Camera, Extent, PlotSize } from '../../canvas/camera';
 import { isUseful, needsPicture, sameAsked, type PictureRequest } from './fetch';
-
-export interface FeedEvents {
-  ask(request: PictureRequest): Pending<ViewResult<'memlens/viewport'>>;
-  deliver(geometry: Geometry, asked: PictureRequest): void;
-  failed(error: unknown): void;
-  /** Something is under way that takes long enough to be shown as busy (or no longer is). */
-  busy(busy: boolean): void;
-}
 
 const BUSY_AFTER_MS = 400;
 
@@ -21,8 +14,14 @@ export class Feed {
   private current: { asked: PictureRequest; pending: Pending<ViewResult<'memlens/viewport'>> } | null = null;
   private refused: PictureRequest | null = null;
   private busyTimer: ReturnType<typeof setTimeout> | undefined;
+  /** Whether something is under way that takes long enough to be shown as busy. */
+  readonly busy = signal(false);
 
-  constructor(private readonly events: FeedEvents) {}
+  constructor(
+    private readonly ask: (request: PictureRequest) => Pending<ViewResult<'memlens/viewport'>>,
+    private readonly deliver: (geometry: Geometry, asked: PictureRequest) => void,
+    private readonly failed: (error: unknown) => void,
+  ) {}
 
   /** Whether a picture is under way. */
   get asking(): boolean {
@@ -53,11 +52,11 @@ export class Feed {
   }
 
   private send(asked: PictureRequest): void {
-    const pending = this.events.ask(asked);
+    const pending = this.ask(asked);
     const current = { asked, pending };
     this.current = current;
     this.busyTimer = setTimeout(() => {
-      this.events.busy(true);
+      this.busy.value = true;
     }, BUSY_AFTER_MS);
     pending.answer.then(
       ({ geometry: packed, areas }) => {
@@ -67,17 +66,17 @@ export class Feed {
           const geometry = decodeGeometry(packed, asked.areas && { by: asked.areas, areas });
           this.asked = asked;
           this.refused = null;
-          this.events.deliver(geometry, asked);
+          this.deliver(geometry, asked);
         } catch (error) {
           this.refused = asked;
-          this.events.failed(error);
+          this.failed(error);
         }
       },
       (error: unknown) => {
         if (this.current !== current) return;
         this.settle();
         this.refused = asked;
-        this.events.failed(error);
+        this.failed(error);
       },
     );
   }
@@ -85,7 +84,7 @@ export class Feed {
   private settle(): void {
     clearTimeout(this.busyTimer);
     this.current = null;
-    this.events.busy(false);
+    this.busy.value = false;
   }
 }
 
