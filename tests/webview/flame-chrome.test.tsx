@@ -40,12 +40,12 @@ test('the flame graph’s row has what its form needs, and takes back what was d
   const changes: Partial<FlameSettings>[] = [];
   const toolbar = new FlameToolbar(
     {
-      changed: (part) => {
+      change: (part) => {
         changes.push(part);
         toolbar.update(Object.assign(settings, part), false);
       },
       goToMatch: () => undefined,
-      leave: () => undefined,
+      plot: { surface: document.body },
     },
     false,
     attribution(),

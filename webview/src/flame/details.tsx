@@ -14,7 +14,8 @@ import { count, exactBytes } from '../base/format';
 import { t } from '../base/l10n';
 import { shorten } from '../base/text';
 import { changeOf, changeSentence, changeText, sideFigures, turnOf, type Sided } from './difference';
-import { openLine, type FlameGraph, type ShownNode } from './graph';
+import { openLine, type ShownNode } from './graph';
+import type { FlamePane } from './pane';
 import { both, kindOf, nameText, share } from './words';
 
 const CALLERS_SHOWN = 40;
@@ -22,7 +23,7 @@ const CALLERS_SHOWN = 40;
 export class FlameDetails {
   private readonly shown = signal<ShownNode | null>(null);
 
-  constructor(private readonly graph: FlameGraph) {}
+  constructor(private readonly graph: FlamePane) {}
 
   readonly View = (): VNode => {
     const shown = this.shown.value;
@@ -47,7 +48,7 @@ export class FlameDetails {
 }
 
 interface Props extends ShownNode {
-  readonly graph: FlameGraph;
+  readonly graph: FlamePane;
 }
 
 function Details(props: Props): VNode {
@@ -215,7 +216,7 @@ interface LineProps {
   readonly line: FlameLine;
   readonly name: FlameName;
   readonly isCount: boolean;
-  readonly graph: FlameGraph;
+  readonly graph: FlamePane;
 }
 
 function Line({ line, name, isCount, graph }: LineProps): VNode {
@@ -245,7 +246,7 @@ function Line({ line, name, isCount, graph }: LineProps): VNode {
   );
 }
 
-function Caller({ node, graph }: { readonly node: FlameNode; readonly graph: FlameGraph }): VNode {
+function Caller({ node, graph }: { readonly node: FlameNode; readonly graph: FlamePane }): VNode {
   const sided = graph.question.sided();
   const figures = sided ? changeSentence(changeOf(node.sides), sided) : both(node.bytes, node.count);
   return (

@@ -11,7 +11,8 @@ import { LazyTree } from '../widgets/lazy-tree';
 import type { GridCell } from '../widgets/grid';
 import { changeCell, isCharged, nameCell, shareCell, sizeCell } from './cells';
 import { countText } from './difference';
-import type { FlameGraph, Opening } from './graph';
+import type { Opening } from './graph';
+import type { FlamePane } from './pane';
 
 type Functions = FlameFunctionsAnswer & LazyAnswer<FlameFunction>;
 
@@ -38,7 +39,7 @@ export class FlameFunctions {
   private isCount = false;
   private chosen: number | null = null;
 
-  constructor(private readonly graph: FlameGraph) {
+  constructor(private readonly graph: FlamePane) {
     this.rows = new LazyRows<FlameFunction, Functions>(
       {
         ask: (_, offset, limit) => {

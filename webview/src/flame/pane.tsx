@@ -15,7 +15,6 @@ import { FlameCrumbs } from './crumbs';
 import { FlameDetails } from './details';
 import { changeFigures, type Sided } from './difference';
 import { FlameFinder } from './finder';
-import type { FlameGraph } from './graph';
 import { FlameHover } from './hover';
 import { ChangeLegend } from './legend';
 import { FlamePlot } from './plot';
@@ -53,7 +52,7 @@ export const flamePane = (context: SetFlameContext, First?: ComponentType): Flam
   );
 
 /** A flame graph with all that belongs to it; `kept` is how it is shown, `source` whom it asks. */
-export class FlamePane implements Pane, FlameGraph {
+export class FlamePane implements Pane {
   readonly question: FlameQuestion;
   readonly places: Places;
   readonly toolbar: FlameToolbar;
@@ -92,16 +91,7 @@ export class FlamePane implements Pane, FlameGraph {
     const places = new Places(() => this.settings.wholePaths);
     this.places = places;
     const failed = (error: unknown): void => this.failed(error);
-    this.toolbar = new FlameToolbar(
-      {
-        changed: (part) => this.change(part),
-        goToMatch: (by) => this.goToMatch(by),
-        leave: () => this.plot.surface.focus(),
-      },
-      source.compared !== null,
-      context.attribution,
-      First,
-    );
+    this.toolbar = new FlameToolbar(this, source.compared !== null, context.attribution, First);
     this.plot = new FlamePlot(
       {
         ask: (request) => source.picture(question.params, request, this.settings.search),

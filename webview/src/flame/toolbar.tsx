@@ -13,23 +13,20 @@ import { SettingChoice, SettingRow, Settings } from '../shell/settings';
 import { Dropdown, Toggle } from '../widgets/choice';
 import { debounce } from '../widgets/dom';
 import { IconButton } from '../widgets/icon-button';
+import type { FlamePane } from './pane';
+import type { FlamePlot } from './plot';
 import type { FlameSettings, Form } from './settings';
 import { nameText } from './words';
 
-export interface FlameToolbarEvents {
-  changed(part: Partial<FlameSettings>): void;
-  /** To the next (1) or the previous (-1) match. */
-  goToMatch(by: 1 | -1): void;
-  /** Out of the search box, into the picture. */
-  leave(): void;
-}
+/** What of the graph its controls change. */
+type Controlled = Pick<FlamePane, 'change' | 'goToMatch'> & { readonly plot: Pick<FlamePlot, 'surface'> };
 
 type Bound = 'value' | 'order';
 
 const SEARCH_AFTER_MS = 150;
 
 interface Props {
-  readonly events: FlameToolbarEvents;
+  readonly graph: Controlled;
   readonly settings: FlameSettings;
   /** Boxes have two sides, and are coloured by their change. */
   readonly sided: boolean;
@@ -53,7 +50,7 @@ export class FlameToolbar {
   private readonly search = createRef<HTMLInputElement>();
 
   constructor(
-    private readonly events: FlameToolbarEvents,
+    private readonly graph: Controlled,
     private readonly compared: boolean,
     private readonly attribution: KeptAttribution,
     private readonly First?: ComponentType,
@@ -61,7 +58,7 @@ export class FlameToolbar {
 
   readonly View = ({ hidden }: BarRoom): VNode => {
     const { state, found, searching, bound: without, search: input } = this;
-    const { events, compared, attribution, First } = this;
+    const { graph, compared, attribution, First } = this;
     return (
       <Bar class="flame-toolbar" label={t('Flame graph')} hidden={hidden}>
         {state.value && (
@@ -69,7 +66,7 @@ export class FlameToolbar {
             {First && <First />}
             <Toolbar
               {...{ ...state.value, found: found.value }}
-              {...{ events, compared, attribution, without, searching, input }}
+              {...{ graph, compared, attribution, without, searching, input }}
             />
           </>
         )}
@@ -97,7 +94,7 @@ export class FlameToolbar {
 }
 
 function Toolbar(props: Props): VNode {
-  const { events, settings, compared } = props;
+  const { graph, settings, compared } = props;
   const { form } = settings;
   // each half of the functions' form has its own direction, and no widths to order or to search
   const drawn = form === 'icicle' || form === 'flame';
@@ -113,10 +110,10 @@ function Toolbar(props: Props): VNode {
           ...(compared ? [] : [{ value: 'functions' as const, text: t('Functions') }]),
         ]}
         value={form}
-        change={(chosen) => events.changed({ form: chosen })}
+        change={(chosen) => graph.change({ form: chosen })}
       />
       {drawn && <Search {...props} />}
-      <Chips settings={settings} events={events} />
+      <Chips settings={settings} graph={graph} />
       <Settings label={t('Flame graph settings')}>
         <Rows {...props} drawn={drawn} />
       </Settings>
@@ -125,15 +122,15 @@ function Toolbar(props: Props): VNode {
 }
 
 /** A button that becomes the box, as long as there is something in it or it has the focus. */
-function Search({ events, settings, found, searching, input }: Props): VNode {
+function Search({ graph, settings, found, searching, input }: Props): VNode {
   const { search } = settings;
   const shown = searching.value || search !== '';
   useLayoutEffect(() => {
     if (searching.value) input.current?.focus();
   }, [shown, searching]);
   const soon = useMemo(
-    () => debounce(SEARCH_AFTER_MS, () => events.changed({ search: input.current?.value.trim() ?? '' })),
-    [events],
+    () => debounce(SEARCH_AFTER_MS, () => graph.change({ search: input.current?.value.trim() ?? '' })),
+    [graph],
   );
   useLayoutEffect(() => {
     if (input.current && input.current !== document.activeElement) input.current.value = search;
@@ -164,9 +161,9 @@ function Search({ events, settings, found, searching, input }: Props): VNode {
         }}
         onKeyDown={(event) => {
           event.stopPropagation();
-          if (event.key === 'Enter') events.goToMatch(event.shiftKey ? -1 : 1);
+          if (event.key === 'Enter') graph.goToMatch(event.shiftKey ? -1 : 1);
           else if (event.key === 'Escape') {
-            if (event.currentTarget.value === '') events.leave();
+            if (event.currentTarget.value === '') graph.plot.surface.focus();
             event.currentTarget.value = '';
             soon();
           } else return;
@@ -174,8 +171,8 @@ function Search({ events, settings, found, searching, input }: Props): VNode {
         }}
       />
       <span class="flame-matches" hidden={search === ''}>
-        <IconButton icon="up" label={t('Previous match')} press={() => events.goToMatch(-1)} />
-        <IconButton icon="down" label={t('Next match')} press={() => events.goToMatch(1)} />
+        <IconButton icon="up" label={t('Previous match')} press={() => graph.goToMatch(-1)} />
+        <IconButton icon="down" label={t('Next match')} press={() => graph.goToMatch(1)} />
         <span class="flame-found muted" role="status">
           {shorten(found, 200)}
         </span>
@@ -185,7 +182,7 @@ function Search({ events, settings, found, searching, input }: Props): VNode {
 }
 
 /** What was done to single frames; a press takes it back. */
-function Chips({ settings, events }: Pick<Props, 'settings' | 'events'>): VNode {
+function Chips({ settings, graph }: Pick<Props, 'settings' | 'graph'>): VNode {
   const { focus, hidden, packages } = settings;
   const chips: readonly (readonly [string, Partial<FlameSettings>])[] = [
     ...(focus ? [[t('Only {0}', nameText(focus)), { focus: null }] as const] : []),
@@ -200,7 +197,7 @@ function Chips({ settings, events }: Pick<Props, 'settings' | 'events'>): VNode 
   return (
     <span class="flame-chips">
       {chips.map(([text, undo]) => (
-        <button key={text} type="button" class="chip" title={t('Clear')} onClick={() => events.changed(undo)}>
+        <button key={text} type="button" class="chip" title={t('Clear')} onClick={() => graph.change(undo)}>
           <bdi>{shorten(text, 42)}</bdi> ×
         </button>
       ))}
@@ -209,8 +206,8 @@ function Chips({ settings, events }: Pick<Props, 'settings' | 'events'>): VNode 
 }
 
 function Rows(props: Props & { readonly drawn: boolean }): VNode {
-  const { events, settings, sided, attribution, without, drawn } = props;
-  const set = (part: Partial<FlameSettings>): void => events.changed(part);
+  const { graph, settings, sided, attribution, without, drawn } = props;
+  const set = (part: Partial<FlameSettings>): void => graph.change(part);
   return (
     <>
       {settings.form !== 'functions' && (

@@ -10,7 +10,8 @@ import { LazyRows, type NodeRow } from '../widgets/lazy-rows';
 import { LazyTree } from '../widgets/lazy-tree';
 import type { GridCell, GridColumn } from '../widgets/grid';
 import { comparedCells, isCharged, nameCell, shareCell, sizeCell } from './cells';
-import type { FlameGraph, Opening } from './graph';
+import type { Opening } from './graph';
+import type { FlamePane } from './pane';
 import type { TreeParams } from './settings';
 
 export interface FlameTreeOptions {
@@ -32,7 +33,7 @@ export class FlameTree {
 
   constructor(
     private readonly label: string,
-    private readonly graph: FlameGraph,
+    private readonly graph: FlamePane,
     /** Which tree it is. */
     params: () => TreeParams,
     private readonly options: FlameTreeOptions = {},
