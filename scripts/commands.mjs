@@ -6,6 +6,7 @@ import path from 'node:path';
 import { build } from 'esbuild';
 import { ROOT } from './lib/paths.mjs';
 import { UserError, main } from './lib/steps.mjs';
+import { forEachChild, lineOf, literal, parse } from './lib/syntax.mjs';
 
 const WEBVIEW = 'webview/src';
 const NAMES = 'extension/shared/commands.gen.ts';
@@ -44,15 +45,24 @@ function withHidden(rows, names) {
 
 /** The palette's titles of panes, which the files that declare them have. */
 function titlesOfPanes() {
-  const files = readdirSync(path.join(ROOT, WEBVIEW), { recursive: true }).filter((file) =>
-    /\.tsx?$/.test(file),
-  );
-  const found = files.flatMap((file) => [
-    ...readFileSync(path.join(ROOT, WEBVIEW, file), 'utf8').matchAll(
-      /\bid: '(\w+)',(?:(?!\bid: ).)*?\bpalette: '(.+?)'/gs,
-    ),
-  ]);
-  return Object.fromEntries(found.map(([, id, title]) => [`pane.${id}`, title]).sort());
+  const found = [];
+  for (const file of readdirSync(path.join(ROOT, WEBVIEW), { recursive: true })) {
+    if (!/\.tsx?$/.test(file)) continue;
+    const source = readFileSync(path.join(ROOT, WEBVIEW, file), 'utf8');
+    if (!source.includes('palette:')) continue;
+    const visit = (node) => {
+      const text = (key) => literal(node.properties?.find((each) => each.key?.name === key)?.value);
+      const title = node.type === 'ObjectExpression' ? text('palette') : undefined;
+      if (title !== undefined && text('id') === undefined)
+        throw new UserError(
+          `${file}:${lineOf(source, node.start)}: “${title}” belongs to no pane: give it an id`,
+        );
+      if (title !== undefined) found.push([`pane.${text('id')}`, title]);
+      forEachChild(node, visit);
+    };
+    visit(parse(file, source));
+  }
+  return Object.fromEntries(found.sort());
 }
 
 main(async () => {

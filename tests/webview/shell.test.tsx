@@ -14,12 +14,14 @@ import type {
   HeadlineAnswer,
   LineLink,
   SnapshotFinding,
+  SnapshotInfo,
   TextPart,
 } from '../../extension/shared/protocol.gen';
 import type { Api } from '../../webview/src/api';
 import { RequestError } from '../../webview/src/base/request';
 import { ScopeBar } from '../../webview/src/timeline/scope';
 import { Cursors } from '../../webview/src/timeline/cursors';
+import { KEYS } from '../../webview/src/shell/keys';
 import { tabsOf, type Pane, type PaneOf } from '../../webview/src/shell/pane';
 import { Dock } from '../../webview/src/shell/dock';
 import { Headline } from '../../webview/src/shell/headline';
@@ -52,6 +54,7 @@ function one(within: ParentNode, selector: string): HTMLElement {
 
 /** For what must not happen. */
 const never = (): never => assert.fail();
+const TRACE = { info: { model: 'timeline' } } as const;
 
 const texts = (within: ParentNode, selector: string): string[] =>
   [...within.querySelectorAll(selector)].map((each) => each.textContent);
@@ -565,7 +568,7 @@ test('a summary that fails says so, and leaves the warnings of the file', async 
 test('the panel has a tab for a few panes and a menu for the others', async () => {
   const opened: string[] = [];
   const revealed: (string | undefined)[] = [];
-  const pane = (id: PaneOf['id'], title: string): PaneOf<null> => {
+  const pane = (id: PaneOf['id'], title: string): PaneOf<unknown> => {
     const made: Pane = {
       View: (room) => <section {...room} />,
       Bar: ({ hidden }) => <p class="controls" id={`bar-${id}`} hidden={hidden} />,
@@ -582,7 +585,7 @@ test('the panel has a tab for a few panes and a menu for the others', async () =
   const api = { request: never } as Partial<Api> as Api;
   const cursors = new Cursors({ api, failed: never, filter: '' });
   const panes = [pane('liveSet', 'What’s in memory'), pane('flame', 'Flame graph'), pane('sql', 'SQL')];
-  const tabs = tabsOf(null, [...panes, { ...pane('oom', 'Nothing of it'), offered: () => false }]);
+  const tabs = tabsOf(TRACE, [...panes, { ...pane('oom', 'Nothing of it'), offered: () => false }]);
   const session = new BareSession();
   const dock = new Dock(session, tabs, 2, never, ({ hidden }) => (
     <ScopeBar cursors={cursors} name="at the peak" hidden={hidden} />
@@ -622,6 +625,25 @@ test('the panel has a tab for a few panes and a menu for the others', async () =
   assert.deepEqual(texts(panel, '[role=tab]'), ['What’s in memory', 'Flame graph', 'SQL']);
   assert.deepEqual(isShown('sql'), [true, true]);
   assert.deepEqual(opened, ['liveSet', 'flame', 'sql']);
+});
+
+test('the keys of panes are those of their model, and a tenth pane says that it has none', () => {
+  const pane: PaneOf<unknown> = { id: 'sql', title: 'SQL', make: never };
+  const keysOf = (model: SnapshotInfo['model']): string[] =>
+    tabsOf(
+      { info: { model } },
+      Array.from({ length: 10 }, () => pane),
+    ).map(({ key }) => key);
+  for (const model of ['timeline', 'graph'] as const) {
+    const keys = keysOf(model);
+    assert.deepEqual(keys, ['1', '2', '3', '4', '5', '6', '7', '8', '9', '']);
+    keys.slice(0, 9).forEach((key, at) => {
+      const pressed = { key, shiftKey: false, altKey: false, ctrlKey: false, metaKey: false };
+      assert.equal(KEYS[model].actionOf(pressed), `pane${at + 1}`);
+    });
+  }
+  // of a profile the flame graph is the picture
+  assert.deepEqual(new Set(keysOf('profile')), new Set(['']));
 });
 
 test('a state that waits to be saved is saved when the page is left', () => {

@@ -393,7 +393,7 @@ test('the filter and its terms, keys, menus, the toolbar and the panel', async (
     'the toolbar',
   );
   const tabs: readonly PaneTab[] = ['liveSet', 'sql'].map((id) => ({
-    ...{ id: id as PaneTab['id'], title: 'Π', usesSet: true, make: never },
+    ...{ id: id as PaneTab['id'], title: 'Π', key: '1', usesSet: true, make: never },
   }));
   const context = contextWith({});
   const dock = new Dock(session, tabs, 1, nothing, ({ hidden }) => (

@@ -262,7 +262,6 @@ function Tabs({ panes, primary, current, pick }: TabsProps): VNode {
   const shown = current.value;
   const tabs = panes.filter((pane, index) => index < primary || pane === shown);
   const others = panes.slice(primary);
-  const key = (pane: PaneTab): string => String(panes.indexOf(pane) + 1);
   const list = useRef<HTMLDivElement>(null);
   useLayoutEffect(() => scrollToTab(list.current), [shown]);
   return (
@@ -280,7 +279,7 @@ function Tabs({ panes, primary, current, pick }: TabsProps): VNode {
             type="button"
             role="tab"
             data-tab={pane.id}
-            title={`${pane.title} (${key(pane)})`}
+            title={pane.key === '' ? pane.title : `${pane.title} (${pane.key})`}
             aria-controls={`pane-${pane.id}`}
             aria-selected={pane === shown}
             tabIndex={pane === shown || (shown === null && index === 0) ? 0 : -1}
@@ -298,7 +297,7 @@ function Tabs({ panes, primary, current, pick }: TabsProps): VNode {
           title={t('More panes')}
           onClick={({ currentTarget }) => {
             const items = others.map((pane) => ({
-              ...{ text: pane.title, key: key(pane), checked: pane === shown, radio: true },
+              ...{ text: pane.title, key: pane.key, checked: pane === shown, radio: true },
               run: () => pick(pane.id),
             }));
             openMenuAt(currentTarget, items, t('More panes'));

@@ -36,6 +36,11 @@ export class KeyTable<A extends string, Row extends KeyRow<A> = KeyRow<A>> {
     return this.actions.get(`${held}${key}`) ?? null;
   }
 
+  /** The first key that does something; empty for none. */
+  keyOf(action: A): string {
+    return this.rows.find((row) => row.action === action)?.keys[0] ?? '';
+  }
+
   /** The rows of a list of keys. */
   listed(shows: (row: Row) => boolean = () => true): readonly ListedKeys[] {
     const isMac = navigator.userAgent.includes('Mac');

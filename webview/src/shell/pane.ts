@@ -2,8 +2,9 @@
 
 import type { ComponentType } from 'preact';
 import type { PaneId } from '../../../extension/shared/commands';
-import type { Evidence } from '../../../extension/shared/protocol.gen';
+import type { Evidence, SnapshotInfo } from '../../../extension/shared/protocol.gen';
 import type { Change, ViewContext } from './context';
+import { KEYS } from './keys';
 
 /** The part of a pane that is the evidence of a finding; of SQL, the query to run. */
 export interface Revealed extends Partial<Pick<Evidence, 'by' | 'event'>> {
@@ -53,14 +54,20 @@ export interface PaneOf<C = ViewContext> {
 /** A pane of a view. */
 export interface PaneTab extends Pick<PaneOf, 'id' | 'usesSet'> {
   readonly title: string;
+  /** By which it is shown; empty where the keys of its model have none for its place. */
+  readonly key: string;
   make(): Pane | Promise<Pane>;
 }
 
-export function tabsOf<C>(context: C, panes: readonly PaneOf<C>[]): readonly PaneTab[] {
+export function tabsOf<C extends { readonly info: Pick<SnapshotInfo, 'model'> }>(
+  context: C,
+  panes: readonly PaneOf<C>[],
+): readonly PaneTab[] {
   return panes
     .filter((pane) => pane.offered?.(context) ?? true)
-    .map(({ id, title, usesSet = false, make }) => ({
+    .map(({ id, title, usesSet = false, make }, at) => ({
       id,
+      key: KEYS[context.info.model].keyOf(`pane${at + 1}`),
       title: typeof title === 'string' ? title : title(context),
       usesSet,
       make: () => make(context),
