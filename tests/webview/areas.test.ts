@@ -107,7 +107,7 @@ function column(highlight: Highlight, x: number): number[] {
   const g = decodeGeometry(packed(), { by: BY, areas: AREAS });
   const pixels = new Uint32Array(SIZE.width * SIZE.height);
   const colours = paintBands(g, palette, highlight);
-  rasterise(pixels, SIZE, markStarts(g), colours, placementOf(g, CAMERA, SIZE), style);
+  rasterise({ pixels, size: SIZE }, { words: markStarts(g), colours }, placementOf(g, CAMERA, SIZE), style);
   return Array.from(
     { length: SIZE.height },
     (_, y) => (pixels[(SIZE.height - 1 - y) * SIZE.width + x] ?? 0) & 0xffffff,

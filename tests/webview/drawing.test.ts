@@ -38,7 +38,7 @@ function picture(camera: Camera, columns: number, rows: number): Geometry {
 function draw(g: Geometry, camera: Camera): Uint32Array {
   const pixels = new Uint32Array(PLOT.width * PLOT.height);
   const colours = Uint32Array.from({ length: g.bands }, (_, band) => pack([2, band >> 8, band & 0xff]));
-  rasterise(pixels, PLOT, markStarts(g), colours, placementOf(g, camera, PLOT), STYLE);
+  rasterise({ pixels, size: PLOT }, { words: markStarts(g), colours }, placementOf(g, camera, PLOT), STYLE);
   return pixels;
 }
 
@@ -178,7 +178,12 @@ describe('drawing', () => {
       const pixels = new Uint32Array(size.width * size.height);
       const camera = { x0: 0, x1: 1, y0: 0, y1: 300 };
       const colours = paintBands(g, { ...palette, by }, highlight);
-      rasterise(pixels, size, markStarts(g), colours, placementOf(g, camera, size), style);
+      rasterise(
+        { pixels, size: size },
+        { words: markStarts(g), colours },
+        placementOf(g, camera, size),
+        style,
+      );
       // The colours in the middle of each third, the lowest first: the tone and the hatch.
       return [25, 15, 5].map((y) =>
         [...new Set(pixels.slice(y * size.width, (y + 1) * size.width))].map((word) => word & 0xffffff),

@@ -45,7 +45,7 @@ describe('a flame graph', () => {
       const plot = { ...PLOT, upwards: i % 2 === 1 };
       const camera = i < 2 ? WHOLE : randomCamera(random);
       const pixels = new Uint32Array(plot.width * plot.height);
-      rasteriseFlame(pixels, plot, g, numbered(g), camera, INK);
+      rasteriseFlame(pixels, g, { plot, camera, colours: numbered(g), ink: INK });
       for (let n = 0; n < 3000; n++) {
         const x = Math.floor(random() * plot.width);
         const y = Math.floor(random() * plot.height);

@@ -346,7 +346,7 @@ export class FlamePlot {
     if (!context) return;
     this.image ??= context.createImageData(plot.width, plot.height);
     const pixels = new Uint32Array(this.image.data.buffer);
-    if (g) rasteriseFlame(pixels, plot, g, colours, camera, ink, this.marks);
+    if (g) rasteriseFlame(pixels, g, { plot, camera, colours, ink, marks: this.marks });
     else pixels.fill(ink.background);
     context.putImageData(this.image, 0, 0);
     if (g && fitter) {

@@ -58,16 +58,21 @@ export function firstBeyond(g: FlameGeometry, row: number, value: number): numbe
   return low;
 }
 
-/** Fills `pixels` (width times height) with the boxes that the camera sees; `colours` has one a box. */
+interface FlameLook {
+  readonly plot: FlamePlot;
+  readonly camera: FlameCamera;
+  /** One per box. */
+  readonly colours: Uint32Array;
+  readonly ink: FlameInk;
+  /** By box: 1 for a line along the upper edge, 2 for one along the lower. */
+  readonly marks?: Uint8Array | null;
+}
+
+/** Fills `pixels` (width times height) with the boxes that the camera sees. */
 export function rasteriseFlame(
   pixels: Uint32Array,
-  plot: FlamePlot,
   g: FlameGeometry,
-  colours: Uint32Array,
-  camera: FlameCamera,
-  ink: FlameInk,
-  /** By box: 1 for a line along the upper edge, 2 for one along the lower. */
-  marks: Uint8Array | null = null,
+  { plot, camera, colours, ink, marks = null }: FlameLook,
 ): void {
   const { width, height, rowHeight } = plot;
   pixels.fill(ink.background);

@@ -225,18 +225,14 @@ export class Sunburst {
     if (text === '') return;
     context.fillStyle = this.inkOf(box);
     const middle = (arc.from + arc.to) / 2;
-    if (along) this.writeAlong(context, rings, text, middle, radius);
-    else write(context, rings, text, middle, radius, Math.sin(middle) < 0 ? QUARTER : -QUARTER);
+    const place = { rings, angle: middle, radius };
+    if (along) this.writeAlong(context, text, place);
+    else write(context, text, place, Math.sin(middle) < 0 ? QUARTER : -QUARTER);
   }
 
   /** A text bent along a circle with its middle at an angle; on the lower half the other way round, to be read. */
-  private writeAlong(
-    context: CanvasRenderingContext2D,
-    rings: Rings,
-    text: string,
-    middle: number,
-    radius: number,
-  ): void {
+  private writeAlong(context: CanvasRenderingContext2D, text: string, place: OnCircle): void {
+    const { angle: middle, radius } = place;
     const below = Math.cos(middle) < 0;
     const letters = Array.from(text);
     const widths = letters.map((letter) => this.fitter?.width(letter) ?? 0);
@@ -245,7 +241,7 @@ export class Sunburst {
     let angle = middle - (way * whole) / 2 / radius;
     for (const [at, letter] of letters.entries()) {
       const half = (way * (widths[at] ?? 0)) / 2 / radius;
-      write(context, rings, letter, angle + half, radius, below ? 2 * QUARTER : 0);
+      write(context, letter, { ...place, angle: angle + half }, below ? 2 * QUARTER : 0);
       angle += 2 * half;
     }
   }
@@ -255,13 +251,17 @@ export class Sunburst {
   }
 }
 
+interface OnCircle {
+  readonly rings: Rings;
+  readonly angle: number;
+  readonly radius: number;
+}
+
 /** A text with its middle at a place of a circle, upright at the top but for a `turn`. */
 function write(
   context: CanvasRenderingContext2D,
-  { centreX, centreY }: Rings,
   text: string,
-  angle: number,
-  radius: number,
+  { rings: { centreX, centreY }, angle, radius }: OnCircle,
   turn: number,
 ): void {
   context.save();

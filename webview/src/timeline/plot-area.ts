@@ -4,6 +4,7 @@
 import { pixelRatio } from '../canvas/sharp';
 import { Chart, type ChartParts } from '../widgets/chart';
 import { element } from '../widgets/dom';
+import type { PixelBox } from './scene/hit';
 
 /** CSS pixels that the axes' labels have. */
 const GUTTER = { left: 78, bottom: 22 };
@@ -34,8 +35,8 @@ export class PlotArea extends Chart {
     const width = all.width - left;
     const height = all.height - Math.round(GUTTER.bottom * scale);
     if (width < 1 || height < 1) return false;
-    place(this.overlay, x, y, all.width / scale, all.height / scale);
-    place(this.surface, x + left / scale, y, width / scale, height / scale);
+    place(this.overlay, { x, y, width: all.width / scale, height: all.height / scale });
+    place(this.surface, { x: x + left / scale, y, width: width / scale, height: height / scale });
     if (!this.resize({ width, height }, scale)) return false;
     this.gutter = { left: left / scale, bottom: GUTTER.bottom };
     [this.overlay.width, this.overlay.height] = [all.width, all.height];
@@ -49,9 +50,9 @@ function rest(at: number, scale: number): number {
   return (Math.ceil(pixels - 1e-6) - pixels) / scale;
 }
 
-function place(target: HTMLElement, left: number, top: number, width: number, height: number): void {
-  target.style.left = `${left}px`;
-  target.style.top = `${top}px`;
-  target.style.width = `${width}px`;
-  target.style.height = `${height}px`;
+function place({ style }: HTMLElement, { x, y, width, height }: PixelBox): void {
+  style.left = `${x}px`;
+  style.top = `${y}px`;
+  style.width = `${width}px`;
+  style.height = `${height}px`;
 }

@@ -4,9 +4,10 @@
 import type { SegmentState } from '../../../../extension/shared/protocol.gen';
 import type { TimelineContext } from '../context';
 import { isLeftOut, stateOf, type Blocks } from '../scene/blocks';
+import type { PixelBox } from '../scene/hit';
 import { css, mix, type Rgb } from '../../canvas/colour';
 import { pixelRatio, pixelsOf, sharp } from '../../canvas/sharp';
-import { theme, type Theme } from '../../canvas/theme';
+import { theme } from '../../canvas/theme';
 
 /** Hatches of what waits, in CSS pixels. */
 const HATCH = 4;
@@ -17,9 +18,7 @@ export function drawBar(
   canvas: HTMLCanvasElement,
   segment: SegmentState,
   blocks: Blocks,
-  context: Coloured,
-  areas: AreaLook,
-  selected: number | null,
+  coloured: BarLook,
 ): void {
   const scale = pixelRatio();
   const { width, height } = pixelsOf(canvas);
@@ -39,15 +38,15 @@ export function drawBar(
     const x0 = edge(from);
     const x1 = Math.max(edge(from + blocks.size[block]!), x0 + 1);
     const used = Math.max(edge(from + Math.min(blocks.requested[block]!, blocks.size[block]!)), x0 + 1);
-    drawing.fillStyle = css(colourAt(context, blocks, block, areas));
+    drawing.fillStyle = css(colourAt(coloured, blocks, block));
     drawing.fillRect(x0, 0, used - x0, height);
-    lost(drawing, used, x1, height, look, scale);
-    if (state === 2) hatch(drawing, x0, used, height, css(look.background), scale);
+    lost(drawing, { x: used, y: 0, width: x1 - used, height }, scale);
+    if (state === 2) hatch(drawing, { x: x0, y: 0, width: used - x0, height }, scale);
     if (x1 - x0 >= 3 * scale) {
       drawing.fillStyle = css(look.background, look.contrast ? 1 : 0.6);
       drawing.fillRect(x0, 0, Math.max(1, scale / 2), height);
     }
-    if (blocks.allocation[block] === selected) mark = { from: x0, to: x1 };
+    if (blocks.allocation[block] === coloured.selected) mark = { from: x0, to: x1 };
   }
   drawing.strokeStyle = css(look.foreground, look.contrast ? 1 : 0.5);
   drawing.lineWidth = scale;
@@ -58,14 +57,14 @@ export function drawBar(
   drawing.strokeRect(mark.from, scale, Math.max(mark.to - mark.from, 2 * scale), height - 2 * scale);
 }
 
-/** The colours of the picture's areas, and which of them are lit up. */
-export interface AreaLook {
+interface BarLook extends Pick<TimelineContext, 'palette' | 'highlight' | 'selected'> {
+  /** The colours of the picture's areas. */
   readonly colours: readonly Rgb[];
-  /** Null for all. */
+  /** Which of the areas are lit up; null for all. */
   readonly lit: number | null;
 }
 
-function colourAt({ palette, highlight }: Coloured, blocks: Blocks, block: number, look: AreaLook): Rgb {
+function colourAt({ palette, highlight, ...look }: BarLook, blocks: Blocks, block: number): Rgb {
   const area = blocks.area[block]!;
   const colour = look.colours[area] ?? palette.none;
   const dim =
@@ -75,41 +74,25 @@ function colourAt({ palette, highlight }: Coloured, blocks: Blocks, block: numbe
   return dim ? mix(colour, theme.value.background, 0.72) : colour;
 }
 
-type Coloured = Pick<TimelineContext, 'palette' | 'highlight'>;
-
 /** What rounding takes, in lines across: areas have all the colours. */
-function lost(
-  drawing: CanvasRenderingContext2D,
-  x0: number,
-  x1: number,
-  height: number,
-  { foreground, background }: Theme,
-  scale: number,
-): void {
-  drawing.fillStyle = css(background);
-  drawing.fillRect(x0, 0, x1 - x0, height);
-  drawing.fillStyle = css(foreground);
-  for (let y = 0; y < height; y += LINES * scale) drawing.fillRect(x0, y, x1 - x0, scale);
+function lost(drawing: CanvasRenderingContext2D, { x, width, height }: PixelBox, scale: number): void {
+  drawing.fillStyle = css(theme.value.background);
+  drawing.fillRect(x, 0, width, height);
+  drawing.fillStyle = css(theme.value.foreground);
+  for (let y = 0; y < height; y += LINES * scale) drawing.fillRect(x, y, width, scale);
 }
 
-function hatch(
-  drawing: CanvasRenderingContext2D,
-  x0: number,
-  x1: number,
-  height: number,
-  colour: string,
-  scale: number,
-): void {
+function hatch(drawing: CanvasRenderingContext2D, { x, width, height }: PixelBox, scale: number): void {
   drawing.save();
   drawing.beginPath();
-  drawing.rect(x0, 0, x1 - x0, height);
+  drawing.rect(x, 0, width, height);
   drawing.clip();
-  drawing.strokeStyle = colour;
+  drawing.strokeStyle = css(theme.value.background);
   drawing.lineWidth = scale;
   drawing.beginPath();
-  for (let x = x0 - height; x < x1; x += HATCH * scale) {
-    drawing.moveTo(x, height);
-    drawing.lineTo(x + height, 0);
+  for (let from = x - height; from < x + width; from += HATCH * scale) {
+    drawing.moveTo(from, height);
+    drawing.lineTo(from + height, 0);
   }
   drawing.stroke();
   drawing.restore();

@@ -188,10 +188,10 @@ class StatePane implements Pane, Segments {
     const { grouping, palette, highlight, selected } = this.context;
     const areas = answer?.areas ?? [];
     const look = {
+      ...{ palette, highlight, selected },
       colours: areaColours({ by: grouping, areas }, palette),
       lit: highlight.kind === 'area' ? areas.findIndex(({ key }) => key === highlight.key) : null,
     };
-    for (const { canvas, segment, blocks } of rows)
-      if (canvas) drawBar(canvas, segment, blocks, this.context, look, selected);
+    for (const { canvas, segment, blocks } of rows) if (canvas) drawBar(canvas, segment, blocks, look);
   }
 }

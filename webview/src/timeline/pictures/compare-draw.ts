@@ -44,25 +44,28 @@ export function drawCompare(
   const toX = (x: number): number => left + ((x - range.x0) / (range.x1 - range.x0)) * (right - left);
   const toY = (value: number): number => bottom - (value / curves.top) * (bottom - GUTTERS.top);
   context.font = `11px ${theme.font}`;
-  drawAxes(context, size, scene, look, toX, toY);
+  const edge = (column: number): number =>
+    toX(curves.x0 + ((curves.x1 - curves.x0) * column) / curves.columns);
+  const chart: ComparedChart = { context, scene, theme, right, bottom, toX, toY, edge };
+  drawAxes(chart);
 
   context.save();
   context.beginPath();
   context.rect(left, 0, right - left, bottom);
   context.clip();
-  const edge = (column: number): number =>
-    toX(curves.x0 + ((curves.x1 - curves.x0) * column) / curves.columns);
   const [before, after] = scene.otherFirst ? [curves.other, curves.mine] : [curves.mine, curves.other];
-  shade(context, curves.columns, before, after, edge, toY, bottom, look);
-  line(context, curves.columns, curves.other, edge, toY, look.other, [5, 3]);
-  line(context, curves.columns, curves.mine, edge, toY, theme.accent, []);
+  const difference = (i: number): number => (after[i] ?? NaN) - (before[i] ?? NaN);
+  shade(chart, (i) => difference(i) > 0, look.more, 1);
+  shade(chart, (i) => difference(i) < 0, look.less, -1);
+  line(chart, curves.other, look.other, [5, 3]);
+  line(chart, curves.mine, theme.accent, []);
   for (const step of curves.steps) {
     const x = Math.round(toX(step.x)) + 0.5;
-    stroke(context, x, GUTTERS.top, x, bottom, css(theme.muted, theme.contrast ? 1 : 0.55), [1, 3]);
+    stroke(context, [x, GUTTERS.top, x, bottom], css(theme.muted, theme.contrast ? 1 : 0.55), [1, 3]);
   }
   for (const mark of scene.marks) {
     const x = Math.round(toX(mark.x)) + 0.5;
-    stroke(context, x, 0, x, bottom, css(theme.foreground), []);
+    stroke(context, [x, 0, x, bottom], css(theme.foreground));
     context.fillStyle = css(theme.foreground);
     context.textAlign = 'left';
     context.fillText(mark.text, x + 4, GUTTERS.top + 10);
@@ -73,21 +76,25 @@ export function drawCompare(
   }
   if (scene.pointer !== null) {
     const x = Math.round(toX(scene.pointer)) + 0.5;
-    stroke(context, x, 0, x, bottom, css(theme.focus), []);
+    stroke(context, [x, 0, x, bottom], css(theme.focus));
   }
   context.restore();
 }
 
-function drawAxes(
-  context: CanvasRenderingContext2D,
-  size: { readonly width: number; readonly height: number },
-  scene: CompareScene,
-  { theme }: CompareLook,
-  toX: (x: number) => number,
-  toY: (value: number) => number,
-): void {
-  const bottom = size.height - GUTTERS.bottom;
-  const right = size.width - GUTTERS.right;
+/** What is drawn on, with what, and where places on its axes are, in CSS pixels. */
+interface ComparedChart {
+  readonly context: CanvasRenderingContext2D;
+  readonly scene: CompareScene;
+  readonly theme: Theme;
+  readonly right: number;
+  readonly bottom: number;
+  readonly toX: (x: number) => number;
+  readonly toY: (value: number) => number;
+  /** Where a column begins. */
+  readonly edge: (column: number) => number;
+}
+
+function drawAxes({ context, scene, theme, right, bottom, toX, toY }: ComparedChart): void {
   const grid = css(theme.grid, theme.contrast ? 0.35 : 0.12);
   const ink = css(theme.muted);
   context.fillStyle = ink;
@@ -96,7 +103,7 @@ function drawAxes(
   for (const tick of byteTicks(0, scene.curves.top, Math.max(2, bottom / 48)).ticks) {
     const y = Math.round(toY(tick.at)) + 0.5;
     if (y < 4) continue;
-    stroke(context, GUTTERS.left, y, right, y, grid, []);
+    stroke(context, [GUTTERS.left, y, right, y], grid);
     context.fillText(tick.label, GUTTERS.left - 6, y);
   }
   const { range, axis } = scene;
@@ -108,7 +115,7 @@ function drawAxes(
   for (const tick of ticks) {
     const x = Math.round(toX(tick.at)) + 0.5;
     if (x < GUTTERS.left || x > right) continue;
-    stroke(context, x, GUTTERS.top, x, bottom, grid, []);
+    stroke(context, [x, GUTTERS.top, x, bottom], grid);
     const half = context.measureText(tick.label).width / 2;
     context.fillText(tick.label, Math.min(Math.max(x, half), right - half), y);
   }
@@ -116,59 +123,44 @@ function drawAxes(
     context.textAlign = 'left';
     context.fillText(base, 6, y);
   }
-  stroke(context, GUTTERS.left, bottom + 0.5, right, bottom + 0.5, css(theme.muted, 0.6), []);
+  stroke(context, [GUTTERS.left, bottom + 0.5, right, bottom + 0.5], css(theme.muted, 0.6));
 }
 
-/** Fills between the curves wherever both are there: what is more after, and what is less. */
+/** Fills between the curves where the one or the other is higher, with hatches that go up or down. */
 function shade(
-  context: CanvasRenderingContext2D,
-  columns: number,
-  before: Float64Array,
-  after: Float64Array,
-  edge: (column: number) => number,
-  toY: (value: number) => number,
-  bottom: number,
-  look: CompareLook,
+  { context, scene, theme, bottom, toY, edge }: ComparedChart,
+  isShaded: (column: number) => boolean,
+  colour: Rgb,
+  slope: 1 | -1,
 ): void {
-  for (const [sign, colour, slope] of [
-    [1, look.more, 1],
-    [-1, look.less, -1],
-  ] as const) {
-    context.save();
-    context.beginPath();
-    for (let i = 0; i < columns; i++) {
-      const [a = NaN, b = NaN] = [before[i], after[i]];
-      if (!((b - a) * sign > 0)) continue;
-      const [from, to] = [edge(i), edge(i + 1)];
-      context.rect(
-        from,
-        toY(Math.max(a, b)),
-        to - from,
-        Math.max(toY(Math.min(a, b)) - toY(Math.max(a, b)), 0.5),
-      );
-    }
-    context.fillStyle = css(colour, look.theme.contrast ? 0.35 : 0.22);
-    context.fill();
-    context.clip();
-    context.strokeStyle = css(colour, look.theme.contrast ? 1 : 0.6);
-    context.lineWidth = 1;
-    context.beginPath();
-    const [start, end] = [edge(0) - bottom, edge(columns) + bottom];
-    for (let x = start; x < end; x += HATCH_PX) {
-      context.moveTo(x, slope > 0 ? bottom : 0);
-      context.lineTo(x + bottom, slope > 0 ? 0 : bottom);
-    }
-    context.stroke();
-    context.restore();
+  const { mine, other, columns } = scene.curves;
+  context.save();
+  context.beginPath();
+  for (let i = 0; i < columns; i++) {
+    const [a = NaN, b = NaN] = [mine[i], other[i]];
+    if (!isShaded(i)) continue;
+    const [from, to] = [edge(i), edge(i + 1)];
+    const top = toY(Math.max(a, b));
+    context.rect(from, top, to - from, Math.max(toY(Math.min(a, b)) - top, 0.5));
   }
+  context.fillStyle = css(colour, theme.contrast ? 0.35 : 0.22);
+  context.fill();
+  context.clip();
+  context.strokeStyle = css(colour, theme.contrast ? 1 : 0.6);
+  context.lineWidth = 1;
+  context.beginPath();
+  const [start, end] = [edge(0) - bottom, edge(columns) + bottom];
+  for (let x = start; x < end; x += HATCH_PX) {
+    context.moveTo(x, slope > 0 ? bottom : 0);
+    context.lineTo(x + bottom, slope > 0 ? 0 : bottom);
+  }
+  context.stroke();
+  context.restore();
 }
 
 function line(
-  context: CanvasRenderingContext2D,
-  columns: number,
+  { context, scene, toY, edge }: ComparedChart,
   values: Float64Array,
-  edge: (column: number) => number,
-  toY: (value: number) => number,
   colour: Rgb,
   dash: number[],
 ): void {
@@ -179,7 +171,7 @@ function line(
   context.setLineDash(dash);
   context.beginPath();
   let drawing = false;
-  for (let i = 0; i < columns; i++) {
+  for (let i = 0; i < scene.curves.columns; i++) {
     const value = values[i] ?? NaN;
     if (Number.isNaN(value)) {
       drawing = false;
@@ -195,14 +187,12 @@ function line(
   context.restore();
 }
 
+/** A line from one point to another. */
 function stroke(
   context: CanvasRenderingContext2D,
-  x0: number,
-  y0: number,
-  x1: number,
-  y1: number,
+  [x0, y0, x1, y1]: readonly [x0: number, y0: number, x1: number, y1: number],
   colour: string,
-  dash: number[],
+  dash: number[] = [],
 ): void {
   context.strokeStyle = colour;
   context.lineWidth = 1;

@@ -3,7 +3,7 @@
 import { t } from '../../base/l10n';
 import { limitOf, mostOf, outlineOf, peakOf, stepsInView } from '../scene/backdrop';
 import type { Curve } from '../../canvas/marks';
-import { toPixelX, toPixelY } from '../../canvas/camera';
+import { toPixelX, toPixelY, type PlotSize } from '../../canvas/camera';
 import { css } from '../../canvas/colour';
 import { bytes } from '../../base/format';
 import type { OverlayModel } from './model';
@@ -28,12 +28,16 @@ const STEP_LEAST = 7;
 const STEP_TEXT_LEAST = 70;
 
 /** Text that reads on anything: its outline is of the background. */
-export function haloText(context: Context, model: OverlayModel, text: string, x: number, y: number): void {
+export function haloText(
+  context: Context,
+  { theme }: OverlayModel,
+  { text, x, y }: { readonly text: string; readonly x: number; readonly y: number },
+): void {
   context.lineJoin = 'round';
   context.lineWidth = 3;
-  context.strokeStyle = css(model.theme.background, 0.9);
+  context.strokeStyle = css(theme.background, 0.9);
   context.strokeText(text, x, y);
-  context.fillStyle = css(model.theme.foreground);
+  context.fillStyle = css(theme.foreground);
   context.fillText(text, x, y);
 }
 
@@ -41,8 +45,7 @@ export function haloText(context: Context, model: OverlayModel, text: string, x:
 export function drawBackdrop(
   context: Context,
   model: OverlayModel,
-  width: number,
-  height: number,
+  { width, height }: PlotSize,
   labels: readonly LabelBox[],
 ): void {
   const { backdrop } = model;
@@ -110,7 +113,7 @@ class LabelRows {
 
   draw(): void {
     this.context.textAlign = 'left';
-    for (const { y, text } of this.rows) haloText(this.context, this.model, text, LEFT, y);
+    for (const { y, text } of this.rows) haloText(this.context, this.model, { text, x: LEFT, y });
   }
 }
 
@@ -183,6 +186,6 @@ function drawSteps(context: Context, model: OverlayModel, height: number, labels
     const end = x + context.measureText(words).width;
     if (taken.some((label) => Math.abs(label.y - y) < 14 && x < label.x1 && end > label.x0)) continue;
     taken.push({ x0: x, x1: end, y });
-    haloText(context, model, words, x, y);
+    haloText(context, model, { text: words, x, y });
   }
 }

@@ -115,7 +115,8 @@ export class Canvas2dRenderer implements Renderer {
     };
     const data = new ImageData(size.width, size.height);
     const pixels = new Uint32Array(data.data.buffer);
-    rasterise(pixels, size, each.words, each.painted.colours, placementOf(geometry, wide, size), style);
+    const rects = { words: each.words, colours: each.painted.colours };
+    rasterise({ pixels, size }, rects, placementOf(geometry, wide, size), style);
     each.image.width = size.width;
     each.image.height = size.height;
     each.image.getContext('2d')?.putImageData(data, 0, 0);

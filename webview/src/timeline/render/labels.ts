@@ -33,14 +33,12 @@ export function labelSpots(g: Geometry): LabelSpot[] {
 /** The room for a label on the screen now, or null when there is too little. */
 export function labelRoom(
   g: Geometry,
-  camera: Camera,
-  plot: PlotSize,
+  { camera, plot }: { readonly camera: Camera; readonly plot: PlotSize },
   spot: LabelSpot,
-  leastWidth: number,
-  leastHeight: number,
+  least: PlotSize,
 ): PixelBox | null {
   const box = cut(pixelBox(g, camera, plot, spot.rect), plot);
-  return box && box.width >= leastWidth && box.height >= leastHeight ? box : null;
+  return box && box.width >= least.width && box.height >= least.height ? box : null;
 }
 
 /** More letters than any picture has room for. */

@@ -47,7 +47,7 @@ export function drawFlagLabels(context: Context, model: OverlayModel, width: num
     const left = Math.min(Math.max(x - wide / 2, 2), width - wide - 2);
     if (left < free) continue;
     const fill = flagColour(flag, theme);
-    drawPill(context, model, left, 23, wide, text, fill, inkOn(fill));
+    drawPill(context, model, { x: left, y: 23, width: wide, text, fill });
     free = left + wide + 4;
   }
 }
@@ -88,7 +88,7 @@ export function drawMarks(context: Context, model: OverlayModel, height: number)
 export function drawMarkLabels(context: Context, model: OverlayModel, width: number, height: number): void {
   const { theme } = model;
   for (const { left, wide, text } of markLabels(context, model, width))
-    drawPill(context, model, left, height + 2, wide, text, theme.focus, inkOn(theme.focus));
+    drawPill(context, model, { x: left, y: height + 2, width: wide, text, fill: theme.focus });
 }
 
 /** Where the labels of the picked moments stand on the axis. */
@@ -120,30 +120,35 @@ export function drawCursorLines(context: Context, model: OverlayModel, width: nu
 }
 
 export function drawCursorLabels(context: Context, model: OverlayModel, width: number, height: number): void {
-  const { cursor, theme, gutter } = model;
+  const { cursor, gutter } = model;
   if (!cursor) return;
   if (cursor.textX !== '') {
     const wide = textWidth(context, cursor.textX) + 12;
     const left = Math.min(Math.max(cursor.x - wide / 2, -gutter.left + 2), width - wide - 2);
-    drawPill(context, model, left, height + 2, wide, cursor.textX, theme.foreground, theme.background);
+    drawPill(context, model, { x: left, y: height + 2, width: wide, text: cursor.textX });
   }
   if (cursor.textY === '') return;
   const high = textWidth(context, cursor.textY) + 12;
   const top = Math.min(Math.max(cursor.y - 8.5, 0), height - 17);
-  drawPill(context, model, -high - 3, top, high, cursor.textY, theme.foreground, theme.background);
+  drawPill(context, model, { x: -high - 3, y: top, width: high, text: cursor.textY });
+}
+
+/** A label in a rounded box, in the colours of the text or in one of its own. */
+interface Pill {
+  readonly x: number;
+  readonly y: number;
+  readonly width: number;
+  readonly text: string;
+  readonly fill?: Rgb;
 }
 
 export function drawPill(
   context: Context,
-  model: OverlayModel,
-  x: number,
-  y: number,
-  width: number,
-  text: string,
-  fill: Rgb,
-  ink: Rgb,
+  { theme }: OverlayModel,
+  { x, y, width, text, fill = theme.foreground }: Pill,
 ): void {
-  context.fillStyle = css(fill, model.theme.contrast ? 1 : 0.9);
+  const ink = fill === theme.foreground ? theme.background : inkOn(fill);
+  context.fillStyle = css(fill, theme.contrast ? 1 : 0.9);
   context.beginPath();
   context.roundRect(x, y, width, 17, 3);
   context.fill();

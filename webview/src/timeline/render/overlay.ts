@@ -40,7 +40,7 @@ export function drawOverlay(
   context.clip();
   drawGrid(context, model, width, height);
   drawAreaPatterns(context, model);
-  drawBackdrop(context, model, width, height, drawLabels(context, model));
+  drawBackdrop(context, model, { width, height }, drawLabels(context, model));
   decorate?.(context, model);
   drawPeakLine(context, model, height);
   drawFlagLines(context, model, width, height);
@@ -80,14 +80,15 @@ function drawGrid(context: Context, model: OverlayModel, width: number, height: 
 
 /** Returns the boxes of the labels, in which no other may be. */
 function drawLabels(context: Context, model: OverlayModel): LabelBox[] {
-  const { picture, camera, plot, scale } = model;
+  const { picture, scale } = model;
   if (!picture) return [];
+  const least = { width: 44 * scale, height: 14 * scale };
   const taken = drawAreaLabels(context, model);
   context.textAlign = 'left';
   const measure = (text: string): number => textWidth(context, text);
   const placed = [...taken];
   for (const spot of model.labels) {
-    const room = labelRoom(picture, camera, plot, spot, 44 * scale, 14 * scale);
+    const room = labelRoom(picture, model, spot, least);
     if (!room) continue;
     const text = fitText(model.textsOf(spot.band), room.width / scale - 10, measure);
     if (text === null) continue;
@@ -109,7 +110,7 @@ function drawAreaLabels(context: Context, model: OverlayModel): LabelBox[] {
     const text = fitText(label.texts, label.width - 10, (each) => textWidth(context, each));
     if (text === null) return [];
     const [x, y] = [label.x + label.width / 2, label.y + label.height / 2 + 0.5];
-    if (label.ink === null) haloText(context, model, text, x, y);
+    if (label.ink === null) haloText(context, model, { text, x, y });
     else {
       context.fillStyle = css(label.ink, 0.92);
       context.fillText(text, x, y);
@@ -151,7 +152,7 @@ function drawPeakLabel(context: Context, model: OverlayModel, width: number, hei
   }
   const pill = textWidth(context, peak.text) + 12;
   const left = Math.min(Math.max(x - pill / 2, 2), width - pill - 2);
-  drawPill(context, model, left, 3, pill, peak.text, theme.foreground, theme.background);
+  drawPill(context, model, { x: left, y: 3, width: pill, text: peak.text });
 }
 
 /** On the axis a bookmark is a ribbon, recognised without its colour. */

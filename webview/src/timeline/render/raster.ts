@@ -2,7 +2,7 @@
 // A software renderer: rects to pixels, by the same rules as the shader. No DOM, so it is also the tests' witness.
 
 import { MERGED_BIT } from '../../../../extension/shared/geometry';
-import type { PlotSize } from '../../canvas/camera';
+import type { Camera, PlotSize } from '../../canvas/camera';
 import { mix, pack, type Rgb } from '../../canvas/colour';
 import { PLAIN } from '../scene/paint';
 import { snap, type Placement } from '../scene/place';
@@ -12,12 +12,22 @@ import type { PictureStyle } from '../../canvas/palette';
 
 const OPAQUE = 0xff000000;
 
-/** Draws over `pixels` (RGBA words, top row first). `words` are rects as `markStarts` makes them. */
+/** RGBA words, top row first. */
+interface Image {
+  readonly pixels: Uint32Array;
+  readonly size: PlotSize;
+}
+
+/** Rects as `markStarts` makes them, and the colours of their bands. */
+interface Rects {
+  readonly words: Uint32Array;
+  readonly colours: Uint32Array;
+}
+
+/** Draws over an image. */
 export function rasterise(
-  pixels: Uint32Array,
-  size: PlotSize,
-  words: Uint32Array,
-  colours: Uint32Array,
+  { pixels, size }: Image,
+  { words, colours }: Rects,
   place: Placement,
   style: PictureStyle,
 ): void {
@@ -56,7 +66,7 @@ export function rasterise(
     }
     for (let y = y0; y < y1; y++) pixels.fill(colour, y * size.width + x0, y * size.width + x1);
     const pattern = word >= MERGED_BIT ? 0 : paint >>> 24;
-    if (pattern > 0) drawPattern(pixels, size, x0, x1, y0, y1, pattern, ink);
+    if (pattern > 0) drawPattern({ pixels, size }, { x0, x1, y0, y1 }, pattern, ink);
     const outlined = word >= MERGED_BIT || Math.max(right - left, high - low) >= OUTLINED_SIZE;
     if (outlined && high - low >= SEPARATED_HEIGHT && size.height - high >= 0) {
       const row = (size.height - high) * size.width;
@@ -74,13 +84,10 @@ function hatchStart(x: number, y: number, height: number): number {
   return (4 - ((x + height - 1 - y) % 4)) % 4;
 }
 
+/** Marks a range of pixels. */
 function drawPattern(
-  pixels: Uint32Array,
-  size: PlotSize,
-  x0: number,
-  x1: number,
-  y0: number,
-  y1: number,
+  { pixels, size }: Image,
+  { x0, x1, y0, y1 }: Camera,
   pattern: number,
   ink: number,
 ): void {

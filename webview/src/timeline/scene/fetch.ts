@@ -62,19 +62,21 @@ const PAD_Y = 1.5;
 
 /** The view and some room around it, at one column and one row to a device pixel of this view. */
 export function requestFor(camera: Camera, extent: Extent, plot: PlotSize, asked: Asked): PictureRequest {
-  const x = padded(camera.x0, camera.x1, extent.x0, extent.x1, plot.width, PAD_X, MAX_COLUMNS);
-  const y = padded(camera.y0, camera.y1, 0, extent.top, plot.height, PAD_Y, MAX_ROWS);
+  const x = padded([camera.x0, camera.x1], [extent.x0, extent.x1], plot.width, {
+    factor: PAD_X,
+    limit: MAX_COLUMNS,
+  });
+  const y = padded([camera.y0, camera.y1], [0, extent.top], plot.height, { factor: PAD_Y, limit: MAX_ROWS });
   return { x0: x.from, x1: x.to, columns: x.pixels, y0: y.from, y1: y.to, rows: y.pixels, ...asked };
 }
 
+type Range = readonly [from: number, to: number];
+
 function padded(
-  from: number,
-  to: number,
-  low: number,
-  high: number,
+  [from, to]: Range,
+  [low, high]: Range,
   pixels: number,
-  factor: number,
-  limit: number,
+  { factor, limit }: { readonly factor: number; readonly limit: number },
 ): { from: number; to: number; pixels: number } {
   const perPixel = (to - from) / pixels;
   const room = Math.min(factor, Math.max(limit / pixels, 1)) - 1;
