@@ -2159,6 +2159,16 @@ export interface LineAnswer {
   stacks: number[];
 }
 
+/** The lines of a document that findings of open snapshots are about. */
+export interface LineFindingsParams {
+  document: Document;
+}
+
+/** Their numbers in the editor now, in order. */
+export interface LineFindingsResult {
+  lines: number[];
+}
+
 /** All lines of a document in any open snapshot; of a profile by the value that its view shows. */
 export interface LineHeatParams {
   document: Document;
@@ -3120,6 +3130,7 @@ export interface Settings {
   path_mappings: Record<string, string>;
   remembered_paths: Record<string, string>;
   code_lens: boolean;
+  findings: boolean;
   hover: boolean;
   measure: 'peak' | 'total';
   attribution: 'any' | 'mine';
@@ -3175,7 +3186,8 @@ export interface ShownValue {
  * the two is None. `evidence_from` names the findings about the same bytes, whose sentences follow its own.
  * `subject` says, of a rule that finds several things in a heap dump, which of them this is, in words that are the
  * same in another dump of the program; it is empty for other rules. `is_note` marks what is common and rarely a
- * fault, such as an empty cache after a run: it comes after all others.
+ * fault, such as an empty cache after a run: it comes after all others. `brief` is what stands above its line in an
+ * editor, in a few words; None for its title and figure.
  */
 export interface SnapshotFinding {
   rule: string;
@@ -3190,6 +3202,7 @@ export interface SnapshotFinding {
   evidence_from: FindingName[];
   subject: string;
   is_note: boolean;
+  brief: Text | null;
 }
 
 /** Server to client: the open snapshots changed, so totals shown in source files may have as well. */
@@ -3806,6 +3819,7 @@ export interface Requests {
   'memlens/libraryClass': { params: TypeParams; result: LibraryClassResult };
   'memlens/librarySource': { params: TypeParams; result: LibrarySourceResult };
   'memlens/line': { params: LineParams; result: LineAnswer };
+  'memlens/lineFindings': { params: LineFindingsParams; result: LineFindingsResult };
   'memlens/lineHeat': { params: LineHeatParams; result: LineHeatResult };
   'memlens/lineTargets': { params: LineTargetsParams; result: LineTargetsResult };
   'memlens/linesMoved': { params: LinesMovedParams; result: Done };

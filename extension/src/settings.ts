@@ -20,6 +20,7 @@ export function readSettings(memory: vscode.Memento): Settings {
   return {
     path_mappings: strings(settings.get('pathMappings')),
     remembered_paths: rememberedPaths(memory),
+    findings: lineFindings(),
     code_lens: settings.get('codeLens') === true,
     hover: settings.get('hover') !== false,
     measure: measure(),
@@ -41,6 +42,11 @@ export function readSettings(memory: vscode.Memento): Settings {
 /** Which figure is shown beside source lines: bytes live at the peak, or all bytes ever allocated. */
 export function measure(): 'peak' | 'total' {
   return configuration().get('lines.measure') === 'total' ? 'total' : 'peak';
+}
+
+/** Whether lines with findings are marked, and say above them what these say. */
+export function lineFindings(): boolean {
+  return configuration().get('lines.findings') !== false;
 }
 
 /** Whether figures are shown after the lines while their heat is shown. */

@@ -113,6 +113,33 @@ def test_hover_can_be_switched_off(
     assert server.hover(source, 10) is None
 
 
+def test_findings_are_said_above_their_lines_and_first_in_the_hover(
+    server: LspClient, tmp_path: Path, cache_folder: Path
+) -> None:
+    sample = Path(shutil.copy(SAMPLES / "train.pickle", tmp_path))
+    source = Path(shutil.copy(SAMPLES / "train.py", tmp_path))
+    server.add_folder(tmp_path)
+    open_view(server, sample)
+    document = {"textDocument": {"uri": source.as_uri()}}
+    lenses = server.request("textDocument/codeLens", document)
+    said = {lens["range"]["start"]["line"] + 1: lens["command"]["title"] for lens in lenses}
+    leaking = 1 + next(
+        n for n, line in enumerate(source.read_text().splitlines()) if "predictions.append" in line
+    )
+    assert said[leaking] == "About 3 MiB more after every step · 15 MiB live at peak"
+    params = {"document": {"path": str(source), "cell": None}}
+    assert server.request("memlens/lineFindings", params)["lines"] == sorted(said)
+    assert lenses[0]["command"]["command"] == "memlens.showLine"
+    text = server.hover(source, leaking)
+    assert text is not None
+    assert text.startswith("**Grows by step:** train\\.py\\:46")
+    assert "**15 MiB" in text.partition("---")[2]
+    assert "is charged" not in text
+    settings = {"cache_directory": str(cache_folder), "findings": False}
+    server.notify("workspace/didChangeConfiguration", {"settings": settings})
+    assert server.request("textDocument/codeLens", document) == []
+
+
 def test_code_lenses_are_above_functions(
     server: LspClient, tmp_path: Path, workspace: Path, cache_folder: Path
 ) -> None:
@@ -139,7 +166,7 @@ def test_code_lenses_are_above_functions(
     assert lenses[1]["command"]["title"] == "1.46 MiB in 2,000 allocations, 0 B by itself (any code)"
     text = server.hover(workspace / "code" / "train.py", 10)
     assert text is not None
-    assert "By the line itself (any code): charged to the innermost frame, no matter whose code it is" in text
+    assert "By the line itself (any code): " in text
     assert lenses[0]["command"]["arguments"][0]["line"] == 11
 
 
@@ -355,7 +382,7 @@ def test_only_files_are_ever_found(server: LspClient, workspace: Path) -> None:
 def test_classes_and_functions_have_the_sums_of_their_objects(
     server: LspClient, tmp_path: Path, workspace: Path, cache_folder: Path
 ) -> None:
-    settings = {"cache_directory": str(cache_folder), "code_lens": True}
+    settings = {"cache_directory": str(cache_folder), "code_lens": True, "findings": False}
     server.notify("workspace/didChangeConfiguration", {"settings": settings})
     heap = HeapFile()
     root = heap.node("synthetic", "")

@@ -770,6 +770,7 @@ test('what is wasted in what something retains is looked for at a press, and by 
           inferred: false,
           evidence_from: [],
           is_note: false,
+          brief: null,
           subject: '',
         },
       },
@@ -1003,7 +1004,7 @@ test('findings compared: those of the own dump lead to its objects, the other’
     const size = { ...part, text: `${amount} B`, template: `${amount} B`, objects };
     return {
       ...{ rule: name, title: name, text: `${name} <i> ${amount} B`, subject: '', inferred: false },
-      ...{ evidence: null, line: null, objects, evidence_from: [], is_note: false },
+      ...{ evidence: null, line: null, objects, evidence_from: [], is_note: false, brief: null },
       sentence: {
         ...part,
         ...{ text: `${name} <i> ${amount} B`, template: `${name} <i> {size}`, values: { size } },

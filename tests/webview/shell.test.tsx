@@ -247,7 +247,7 @@ const finding = (title: string): SnapshotFinding => ({
   ...{ rule: 'dominates', title, text: 'model.py:39 holds 2 GiB.', evidence: EVIDENCE },
   sentence: sentence('{line} holds {size}.', HELD),
   ...{ figure: { amount: 2 ** 31, unit: 'bytes', kind: 'live', sql: '' }, line: LINE, inferred: true },
-  ...{ objects: null, evidence_from: [], subject: '', is_note: false },
+  ...{ objects: null, evidence_from: [], subject: '', is_note: false, brief: null },
 });
 const HEADLINE: HeadlineAnswer = {
   rule: 'peak',

@@ -89,6 +89,34 @@ export class HeatDecorations extends Disposable {
   }
 }
 
+/** Draws the marks of lines with findings into editors. */
+export class FindingMarks extends Disposable {
+  readonly #mark = this.own(
+    vscode.window.createTextEditorDecorationType({
+      light: { gutterIconPath: mark('#b3261e') },
+      dark: { gutterIconPath: mark('#f0544f') },
+      gutterIconSize: 'contain',
+      overviewRulerColor: new vscode.ThemeColor(RULER_HOT),
+      overviewRulerLane: vscode.OverviewRulerLane.Left,
+      rangeBehavior: vscode.DecorationRangeBehavior.ClosedClosed,
+    }),
+  );
+
+  draw(editor: vscode.TextEditor, lines: readonly number[]): void {
+    const { document } = editor;
+    const shown = lines.filter((line) => line <= document.lineCount);
+    editor.setDecorations(
+      this.#mark,
+      shown.map((line) => rangeOf(document, line)),
+    );
+  }
+}
+
+/** A diamond, which no breakpoint has. */
+function mark(colour: string): vscode.Uri {
+  return svg(`<path d="M8 2 14 8 8 14 2 8Z" fill="${colour}"/>`);
+}
+
 /** Returns the range from the line's first word to its end, which moves with the words when lines are split or joined. */
 function rangeOf(document: vscode.TextDocument, line: number): vscode.Range {
   const { range, firstNonWhitespaceCharacterIndex } = document.lineAt(line - 1);
@@ -120,6 +148,10 @@ export function bar(step: number, palette: Palette, hollow: boolean): vscode.Uri
   const shape = hollow
     ? `<rect x="2.5" y="4.5" width="11" height="7" rx="1" fill="none" stroke="${palette[1]}" stroke-dasharray="2 1.5"/>`
     : `<rect x="1" y="4" width="${width}" height="8" rx="1" fill="${colour}"/>`;
-  const svg = `<svg xmlns="http://www.w3.org/2000/svg" width="16" height="16" viewBox="0 0 16 16">${shape}</svg>`;
-  return vscode.Uri.parse(`data:image/svg+xml;base64,${Buffer.from(svg).toString('base64')}`);
+  return svg(shape);
+}
+
+function svg(shape: string): vscode.Uri {
+  const text = `<svg xmlns="http://www.w3.org/2000/svg" width="16" height="16" viewBox="0 0 16 16">${shape}</svg>`;
+  return vscode.Uri.parse(`data:image/svg+xml;base64,${Buffer.from(text).toString('base64')}`);
 }

@@ -4,8 +4,8 @@ import { setContext } from '../base/context';
 import { Disposable } from '../base/disposable';
 import { type Logger, messageOf } from '../base/logger';
 import type { Server } from '../server/client';
-import { lineTotals, measure, SECTION } from '../settings';
-import { HeatDecorations } from './decorations';
+import { lineFindings, lineTotals, measure, SECTION } from '../settings';
+import { FindingMarks, HeatDecorations } from './decorations';
 import { documentOf } from './documents';
 import type { EditTracker } from './edits';
 import { hotLines } from './words';
@@ -14,14 +14,16 @@ const SHOWN_KEY = 'memlens.heatShown';
 const SETTLE_MS = 150;
 
 /**
- * Shows beside the lines of open files what they allocated, if the user has turned it on.
+ * Marks the lines of open files that findings are about, and shows beside lines what they allocated, if the user has
+ * turned it on.
  *
  * Figures are requested when snapshots are opened and closed, when other editors are shown, and when lines move. While
- * turned off, only the list of visible files with lines is requested, for the button in the editor's title; without a
- * snapshot nothing is.
+ * turned off, only the list of visible files with lines is requested, for the button in the editor's title, and their
+ * findings; without a snapshot nothing is.
  */
 export class LineHeat extends Disposable {
   readonly #decorations = this.own(new HeatDecorations());
+  readonly #marks = this.own(new FindingMarks());
   #shown: boolean;
   #timer: NodeJS.Timeout | undefined;
   /** Counts updates, so that a superseded one draws nothing. */
@@ -93,6 +95,7 @@ export class LineHeat extends Disposable {
     if (this.server.open === 0) {
       setContext('memlens.paths', []);
       setContext('memlens.cellsKnown', false);
+      await this.#mark(editors, [], round);
       this.#clear(editors);
       return;
     }
@@ -107,6 +110,8 @@ export class LineHeat extends Disposable {
         'memlens.cellsKnown',
         known.some(({ document }) => document.uri.scheme !== 'file'),
       );
+      await this.#mark(editors, known, round);
+      if (round !== this.#round) return;
       if (!this.#shown) {
         this.#clear(editors);
         return;
@@ -121,6 +126,21 @@ export class LineHeat extends Disposable {
       }
     } catch (error) {
       this.log.warn(`heat of lines: ${messageOf(error)}`);
+    }
+  }
+
+  /** Marks the lines of the editors that are known to snapshots, and of no other. */
+  async #mark(
+    editors: readonly vscode.TextEditor[],
+    known: readonly vscode.TextEditor[],
+    round: number,
+  ): Promise<void> {
+    for (const editor of editors) {
+      const document = known.includes(editor) && lineFindings() ? documentOf(editor.document) : null;
+      const lines =
+        document === null ? [] : (await this.server.request('memlens/lineFindings', { document })).lines;
+      if (round !== this.#round) return;
+      this.#marks.draw(editor, lines);
     }
   }
 

@@ -14,7 +14,9 @@ from memlens.errors import MemlensError
 from memlens.fleet.questions.ranks import At, FileOverRanks, OverRanks, WholeFleet
 from memlens.model.graph import is_array
 from memlens.packs.registry import objects_of
+from memlens.server.figures import figure_of
 from memlens.server.protocol.sources import Document
+from memlens.server.sessions.findings import findings_of
 from memlens.server.sessions.open_fleet import OpenFleet
 from memlens.server.sessions.opened import OpenSnapshot
 from memlens.server.sources import BoundFile, Sources
@@ -22,9 +24,11 @@ from memlens.sources.binding import Binding
 from memlens.sources.declarations import TypeName, declarations, suffixes_of, text_of, type_name
 from memlens.sources.edits import Change, FileState, FunctionRows
 from memlens.store.kept import kept
-from memlens.store.models import heap_dump_of
+from memlens.store.models import has_stacks, heap_dump_of
 from memlens.store.snapshot import Snapshot
+from memlens.texts import Text, phrase
 from memlens.views.answers import SourceLine
+from memlens.views.findings.answers import SnapshotFinding
 from memlens.views.heap.objects.lines import HeapLine, line_of_types
 from memlens.views.heap.objects.rows import plain_type_names
 
@@ -63,9 +67,17 @@ class FunctionOverRanks(NamedTuple):
     changed: bool
 
 
+class LineFinding(NamedTuple):
+    """A finding about a line, with what the line itself has at the peak in words; empty where that isn't known."""
+
+    finding: SnapshotFinding
+    at_peak: Text
+
+
 PlacedStacks = PlacedLine[OpenSnapshot, SourceLine]
 PlacedDefinition = PlacedLine[OpenSnapshot, HeapLine]
 PlacedRanks = PlacedLine[OpenFleet, LineOverRanks]
+PlacedFinding = PlacedLine[OpenSnapshot, LineFinding]
 
 
 class PlacedLines:
@@ -158,6 +170,34 @@ class PlacedLines:
                 logger.info("no types of %s: %s", dump.title, error)
         return placed
 
+    async def findings(self, document: Document) -> list[PlacedFinding]:
+        """What findings of open snapshots say about a document's lines, the most important first; no notes."""
+        placed: list[PlacedFinding] = []
+        for bound in await self._sources.bound_to(document):
+            try:
+                own = [
+                    (each, each.line)
+                    for each in await findings_of(bound.opened)
+                    if each.line is not None
+                    and each.line.line
+                    and each.line.file == bound.file
+                    and not each.is_note
+                ]
+            except MemlensError as error:
+                logger.info("no findings of %s: %s", bound.opened.title, error)
+                continue
+            if not own:
+                continue
+            state = await self._sources.state(document, bound.opened.name)
+            rows = await self._rows(bound) if has_stacks(bound.opened.info) else {}
+            for finding, link in own:
+                there = link.line + bound.skipped
+                row = LineFinding(finding, _at_peak(bound, finding, rows.get(link.line, [])))
+                changed = state.changed(link.function, there)
+                if line := state.lines.here(there):
+                    placed.append(PlacedLine(bound, row, line, changed))
+        return placed
+
     async def ranks_at(self, document: Document, line: int) -> list[PlacedRanks]:
         """The fleets' figures for a line, counted from 1 as it is in the editor now."""
         placed: list[PlacedRanks] = []
@@ -196,6 +236,15 @@ class PlacedLines:
                     row = FunctionOverRanks(most, _is_changed(function, over, state))
                     placed.append(PlacedLine(bound, row, function.line))
         return placed
+
+
+def _at_peak(bound: BoundFile[OpenSnapshot], finding: SnapshotFinding, rows: list[SourceLine]) -> Text:
+    """What a line itself has at the peak, unless that is what its finding says."""
+    amount = sum(row.self_live_at_peak_bytes for row in rows)
+    if not amount or (finding.brief is None and amount == finding.figure.amount):
+        return Text("")
+    figure = figure_of(bound.opened.info, "peak")
+    return phrase("{amount} {figure}", amount=figure.say(amount), figure=figure.words)
 
 
 def _placed(bound: BoundFile[OpenSnapshot], row: SourceLine, state: FileState) -> PlacedStacks:

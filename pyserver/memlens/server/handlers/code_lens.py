@@ -1,4 +1,7 @@
-"""``textDocument/codeLens``: totals above the functions that matter, if the user's settings want them."""
+"""``textDocument/codeLens``: findings above their lines, and totals above the functions that matter.
+
+Each as the user's settings want it.
+"""
 
 import logging
 from typing import NamedTuple
@@ -15,7 +18,9 @@ from memlens.server.language import spoken
 from memlens.server.markdown import OPEN_RANK_COMMAND, SHOW_LINE_COMMAND
 from memlens.server.placed_lines import (
     FunctionOverRanks,
+    LineFinding,
     PlacedDefinition,
+    PlacedFinding,
     PlacedLine,
     PlacedLines,
     PlacedStacks,
@@ -67,20 +72,47 @@ def register(
     async def code_lens(params: types.CodeLensParams) -> list[types.CodeLens]:
         path = uris.to_fs_path(params.text_document.uri)
         settings = configuration.settings
-        if not settings.code_lens or not path:
+        if not path:
             return []
+        document, found = Document(path, None), []
         try:
-            document = Document(path, None)
-            of_heaps = _lenses_of_heaps(await lines.definitions(document))
-            own = of_heaps + await _lenses(sources, lines, document, settings.measure)
-            if not settings.fleet_figures:
-                return own
-            return own + _lenses_of_fleets(
-                await lines.ranks(document, settings.measure, SHARE_THAT_MATTERS), settings.measure
-            )
+            if settings.findings:
+                found += _lenses_of_findings(await lines.findings(document))
+            if settings.code_lens:
+                found += _lenses_of_heaps(await lines.definitions(document))
+                found += await _lenses(sources, lines, document, settings.measure)
+            if settings.code_lens and settings.fleet_figures:
+                ranks = await lines.ranks(document, settings.measure, SHARE_THAT_MATTERS)
+                found += _lenses_of_fleets(ranks, settings.measure)
         except Exception:
             logger.exception("code lenses failed")
-            return []
+        return found
+
+
+def _lenses_of_findings(placed: list[PlacedFinding]) -> list[types.CodeLens]:
+    """A lens above each line with a finding, whose click shows the line's allocations or objects."""
+    several = len({each.bound.opened.name for each in placed}) > 1
+    lenses = []
+    for each in placed:
+        link = each.row.finding.line
+        if link is None:
+            continue
+        title = spoken(brief(each.row))
+        if each.changed:
+            title = spoken(_with_change(brief(each.row)))
+        name = _of_snapshot(each.bound.opened.title) if several else ""
+        opened = each.bound.opened
+        arguments = ShowLineArguments(opened.name, opened.path, link.file, link.line)
+        lenses.append(_lens(each.line, title + name, SHOW_LINE_COMMAND, arguments))
+    return lenses
+
+
+def brief(row: LineFinding) -> Text:
+    """A finding in a few words: "About 3 MiB more after every step · 15 MiB live at peak"."""
+    finding, at_peak = row
+    title = Text(finding.title, finding.title)
+    words = finding.brief or phrase("{title}: {amount}", title=title, amount=str(finding.figure))
+    return in_a_row([words, at_peak], " · ") if at_peak.text else words
 
 
 def _lenses_of_heaps(placed: list[PlacedDefinition]) -> list[types.CodeLens]:

@@ -19,6 +19,8 @@ from memlens.server.protocol.editor import (
     HeatLine,
     KnownDocumentsParams,
     KnownDocumentsResult,
+    LineFindingsParams,
+    LineFindingsResult,
     LineHeatParams,
     LineHeatResult,
     LinesMovedParams,
@@ -57,6 +59,9 @@ def register(server: LanguageServer, sources: Sources, lines: PlacedLines, noteb
                 files.append(heat)
         return LineHeatResult(files)
 
+    async def line_findings(params: LineFindingsParams) -> LineFindingsResult:
+        return LineFindingsResult(sorted({each.line for each in await lines.findings(params.document)}))
+
     async def known_documents(params: KnownDocumentsParams) -> KnownDocumentsResult:
         return KnownDocumentsResult(
             [bool(await sources.bound_to(each) or await lines.definitions(each)) for each in params.documents]
@@ -84,6 +89,7 @@ def register(server: LanguageServer, sources: Sources, lines: PlacedLines, noteb
         return await notebooks.find(name, params.line, function, shown)
 
     answer(server, "memlens/lineHeat", line_heat)
+    answer(server, "memlens/lineFindings", line_findings)
     answer(server, "memlens/knownDocuments", known_documents)
     answer(server, "memlens/linesMoved", lines_moved)
     answer(server, "memlens/cell", cell)

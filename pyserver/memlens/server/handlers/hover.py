@@ -8,11 +8,17 @@ from lsprotocol import types
 from pygls import uris
 from pygls.lsp.server import LanguageServer
 
-from memlens.model.attribution import MEANINGS, Attribution, FrameKind, rule_of
+from memlens.model.attribution import Attribution, rule_of
 from memlens.model.info import GraphInfo, ProfileInfo, TimelineInfo
 from memlens.server.language import spoken
 from memlens.server.markdown import command_link, escaped, go_to_link, open_rank_link, size
-from memlens.server.placed_lines import PlacedDefinition, PlacedLines, PlacedRanks, PlacedStacks
+from memlens.server.placed_lines import (
+    PlacedDefinition,
+    PlacedFinding,
+    PlacedLines,
+    PlacedRanks,
+    PlacedStacks,
+)
 from memlens.server.protocol.editor import HoverParams, HoverResult
 from memlens.server.protocol.sources import Document
 from memlens.server.settings import Configuration
@@ -38,8 +44,10 @@ def register(server: LanguageServer, configuration: Configuration, lines: Placed
         settings = configuration.settings
         if not settings.hover:
             return ""
+        found = [each for each in await lines.findings(document) if each.line == line]
         return _SEPARATOR.join(
             [
+                *([_of_findings(found)] if found else []),
                 *[_of_definition(each) for each in await lines.definitions_at(document, line)],
                 *[
                     await _section(document, each, settings.attribution)
@@ -71,6 +79,18 @@ def register(server: LanguageServer, configuration: Configuration, lines: Placed
     answer(server, "memlens/cellHover", cell_hover)
 
 
+def _of_findings(found: list[PlacedFinding]) -> str:
+    """What findings say about the line, before its figures."""
+    several = len({each.bound.opened.name for each in found}) > 1
+    said = []
+    for each in found:
+        finding = each.row.finding
+        title = escaped(spoken(Text(finding.title, finding.title)))
+        name = f"{escaped(each.bound.opened.title)} · " if several else ""
+        said.append(f"{name}**{title}:** {escaped(spoken(finding.sentence))}")
+    return "\n\n".join(said)
+
+
 async def _section(document: Document, placed: PlacedStacks, attribution: Attribution) -> str:
     """One snapshot's figures for the line. All text from the snapshot is passed through ``escaped``."""
     bound, row, changed = placed.bound, placed.row, placed.changed
@@ -94,7 +114,6 @@ async def _section(document: Document, placed: PlacedStacks, attribution: Attrib
     parts.append(_list(figures) or spoken(phrase("Nothing")))
     if row.source != "recorded":
         parts.append(f"*{spoken(SOURCE_MEANINGS[row.source])}*")
-    parts.append(_by_itself(attribution, row.kind))
     if bound.note is not None:
         parts.append(escaped(spoken(bound.note)))
     parts.append(command_link(spoken(phrase("Show these allocations")), show_line(bound, row)))
@@ -112,15 +131,6 @@ def _changed(document: Document, changed: Change) -> str:
         for line in changed.lines[:_MOST_LINKS]
     ]
     return " · ".join([f"*{escaped(spoken(changed.message))}*", *places])
-
-
-def _by_itself(attribution: Attribution, kind: FrameKind) -> str:
-    said = phrase(
-        "By the line itself ({rule}): {meaning}.",
-        rule=rule_of(attribution, kind),
-        meaning=MEANINGS[attribution],
-    )
-    return f"*{spoken(said)}*"
 
 
 def _list(figures: Iterable[Text]) -> str:
@@ -181,7 +191,6 @@ def _over_ranks(document: Document, placed: PlacedRanks) -> str:
             )
         )
     parts.append(_list(figures))
-    parts.append(_by_itself("mine", "user"))
     if placed.bound.note is not None:
         parts.append(escaped(spoken(placed.bound.note)))
     return "\n\n".join(parts)

@@ -77,6 +77,18 @@ class LineHeatResult(Struct, frozen=True):
     files: list[FileHeat]
 
 
+class LineFindingsParams(Struct, frozen=True):
+    """The lines of a document that findings of open snapshots are about."""
+
+    document: Document
+
+
+class LineFindingsResult(Struct, frozen=True):
+    """Their numbers in the editor now, in order."""
+
+    lines: list[int]
+
+
 class KnownDocumentsParams(Struct, frozen=True):
     """Documents that may have lines in an open snapshot."""
 

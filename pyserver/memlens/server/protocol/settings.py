@@ -18,6 +18,9 @@ class Settings(Struct, frozen=True, kw_only=True):
     path_mappings: dict[str, str] = {}
     remembered_paths: dict[str, str] = {}
     code_lens: bool = False
+    """Whether the totals of functions stand above them."""
+    findings: bool = True
+    """Whether what findings say stands above their lines."""
     hover: bool = True
     measure: Literal["peak", "total"] = "peak"
     """What the lines of a source file say first: the bytes live at the peak, or all that were ever allocated."""

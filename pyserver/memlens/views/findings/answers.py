@@ -160,7 +160,8 @@ class SnapshotFinding(Struct, frozen=True):
     the two is None. ``evidence_from`` names the findings about the same bytes, whose sentences follow its own.
     ``subject`` says, of a rule that finds several things in a heap dump, which of them this is, in words that are the
     same in another dump of the program; it is empty for other rules. ``is_note`` marks what is common and rarely a
-    fault, such as an empty cache after a run: it comes after all others.
+    fault, such as an empty cache after a run: it comes after all others. ``brief`` is what stands above its line in an
+    editor, in a few words; None for its title and figure.
     """
 
     rule: str
@@ -175,6 +176,7 @@ class SnapshotFinding(Struct, frozen=True):
     evidence_from: list[FindingName] = []
     subject: str = ""
     is_note: bool = False
+    brief: Text | None = None
 
     @property
     def name(self) -> FindingName:

@@ -79,6 +79,7 @@ def made(
     objects: ObjectsLink | None = None,
     subject: tuple[str, ...] = (),
     is_note: bool = False,
+    brief: Text | None = None,
 ) -> SnapshotFinding:
     """A finding with its text; the title is a phrase without values.
 
@@ -89,7 +90,7 @@ def made(
     return SnapshotFinding(
         rule, title.text, as_part(sentence), sentence.text, figure, evidence, line, known, objects,
         subject=", ".join(plain_name(stable_name(_CHANGING.sub("", part))) for part in subject if part),
-        is_note=is_note,
+        is_note=is_note, brief=brief,
     )  # fmt: skip
 
 

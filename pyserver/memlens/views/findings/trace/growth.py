@@ -91,5 +91,10 @@ def _finding(case: TraceCase, found: GrowthAnswer, row: GrowthRow, frame: Frame,
         size=amount(figure, evidence), steps=steps, slope=format_bytes(round(row.slope_bytes)),
     )  # fmt: skip
     title = phrase("Grows by step")
-    finding = made("grows_by_step", title, sentence, figure, evidence, link, inferred=inferred)
+    brief = (
+        phrase("About {size} more after every step", size=format_bytes(round(row.slope_bytes)))
+        if row.trend == "every_step"
+        else phrase("About {size} more a step", size=format_bytes(round(row.slope_bytes)))
+    )
+    finding = made("grows_by_step", title, sentence, figure, evidence, link, inferred=inferred, brief=brief)
     return Ranked(4 * row.grown_bytes / max(case.info.peak_bytes, 1) + 1, finding)

@@ -82,7 +82,7 @@ def never_freed(case: TraceCase) -> Iterator[Ranked]:
         )  # fmt: skip
         finding = made(
             "never_freed", phrase("Never freed"), sentence, group.figure, evidence, group.line,
-            inferred=steps.source == "period",
+            inferred=steps.source == "period", brief=phrase("{size}, never freed", size=str(group.figure)),
         )  # fmt: skip
         yield Ranked(1.5 * group.amount / case.info.peak_bytes, finding)
 
