@@ -36,11 +36,12 @@ function withRows(rows, names) {
   return written;
 }
 
-/** The palette's conditions: it has no command of a view, since its lists have them. */
-function withHidden(rows, names) {
+/** The palette's conditions of these commands: it has no command of a view, since its lists have them. */
+function withHidden(rows, names, commands) {
   const hidden = names.map((name) => ({ command: `memlens.${name}`, when: 'false' }));
-  const others = rows.filter(({ command }) => !names.includes(command.slice('memlens.'.length)));
-  return [...others, ...hidden];
+  const isOther = ({ command }) =>
+    !hidden.some((row) => row.command === command) && commands.some((row) => row.command === command);
+  return [...rows.filter(isOther), ...hidden];
 }
 
 /** The palette's titles of panes, which the files that declare them have. */
@@ -78,15 +79,17 @@ main(async () => {
   const current = [
     writeIfOther(NAMES, () => `${GENERATED}export const VIEW_COMMANDS = [\n${rows}] as const;\n`),
   ];
+  let commands = [];
   // as text: a number of the tools' schemas is larger than those that are exact here
   current.push(
     writeIfOther('package.json', (text) =>
       text
-        .replace(/(?<=\n {4}"commands": )\[\n[\s\S]*?\n {4}\](?=,\n)/, (rows) =>
-          JSON.stringify(withRows(JSON.parse(rows), names), null, 2).replaceAll('\n', '\n    '),
-        )
+        .replace(/(?<=\n {4}"commands": )\[\n[\s\S]*?\n {4}\](?=,\n)/, (rows) => {
+          commands = withRows(JSON.parse(rows), names);
+          return JSON.stringify(commands, null, 2).replaceAll('\n', '\n    ');
+        })
         .replace(/(?<=\n {6}"commandPalette": )\[\n[\s\S]*?\n {6}\](?=,?\n)/, (rows) =>
-          JSON.stringify(withHidden(JSON.parse(rows), names), null, 2).replaceAll('\n', '\n      '),
+          JSON.stringify(withHidden(JSON.parse(rows), names, commands), null, 2).replaceAll('\n', '\n      '),
         ),
     ),
     writeIfOther(

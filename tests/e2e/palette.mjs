@@ -31,20 +31,20 @@ export class Palette {
 
   /**
    * Runs a command by its title, as a person would: `run('Memlens: Go to the Peak')`. `meanwhile` is done once the
-   * command can be chosen.
+   * command can be chosen, and may keep it from the view for a while.
    */
-  async run(title, meanwhile = async () => undefined) {
+  async run(title, meanwhile) {
     const list = LIST_OF.get(title);
     await this.select(list ?? title);
     const commands = await commandsIn(this.page);
-    if (list === undefined) await meanwhile();
+    if (list === undefined) await meanwhile?.();
     await this.accept(list ?? title);
     if (list === undefined) return;
     const row = this.#row(title.slice(PREFIX.length)).first();
     await row.waitFor();
-    await meanwhile();
+    await meanwhile?.();
     await this.pick(row);
-    if (title !== 'Memlens: Save Without Values…') await this.#arrived(title, commands);
+    if (!meanwhile && title !== 'Memlens: Save Without Values…') await this.#arrived(title, commands);
   }
 
   /** The titles that a list of the palette offers: `listed('Memlens: Show…')`. */
