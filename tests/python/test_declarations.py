@@ -4,6 +4,7 @@ import json
 import re
 import subprocess
 import sys
+from itertools import chain
 from pathlib import Path
 
 from tests.python.conftest import ROOT
@@ -93,6 +94,10 @@ def test_every_command_of_the_palette_is_registered_and_has_a_title() -> None:
     assert len(registered) == len({*registered})
     commands = MANIFEST["contributes"]["commands"]
     assert {each["command"] for each in commands} == {f"memlens.{name}" for name in registered} - LINKS
+    menus = MANIFEST["contributes"]["menus"].values()
+    offered = [row["command"] for row in chain(*menus, MANIFEST["contributes"]["keybindings"])]
+    own = {name for name in offered if name.startswith("memlens.")}
+    assert own <= {each["command"] for each in commands}
     titles = [each["title"].strip("%") for each in commands]
     assert len(titles) == len({*titles})
     used = {*re.findall(r'"%([\w.]+)%"', (ROOT / "package.json").read_text("utf-8"))}
