@@ -193,14 +193,6 @@ export interface Area {
   peak_bytes: number;
 }
 
-/** What would have been live with changes, which is known before replays are. */
-export interface AsIfParams {
-  snapshot: string;
-  device: number;
-  axis: 'event' | 'time';
-  changes: Changes;
-}
-
 /** A size that fits by one trace alone, if nothing grows faster than in proportion to it. */
 export interface AtLeast {
   calibration: Calibration;
@@ -262,6 +254,7 @@ export interface Calibration {
   peak_reserved_bytes: number;
   recorded_peak_reserved_bytes: number;
   reason: Text | null;
+  assumed: string | null;
 }
 
 /** A frame whose `file` names a cell: `/tmp/ipykernel_…/HASH.py`, `<ipython-input-…>`. */
@@ -500,6 +493,17 @@ export interface CompareParams {
   reverse?: boolean;
   offset?: number;
   limit?: number;
+}
+
+/** A device of each trace, and the size of its batch, sequence or model. */
+export interface CompareSizesParams {
+  snapshot: string;
+  other: string;
+  device: number;
+  other_device: number;
+  size: number;
+  other_size: number;
+  capacity_bytes: number | null;
 }
 
 /**
@@ -1499,6 +1503,14 @@ export interface GrowingHolder {
   new_bytes: number;
 }
 
+/** A line's bytes at the larger trace's peak, those of its pairs in the smaller one, and how most of them grow. */
+export interface GrowingLine {
+  name: Text;
+  smaller_bytes: number;
+  bytes: number;
+  growth: 'constant' | 'linear' | 'otherwise' | 'quadratic';
+}
+
 /**
  * A node of the dominator tree grouped by type: the types from the root to it, and its figures in each dump.
  *
@@ -2037,6 +2049,26 @@ export interface HoverParams {
 /** Markdown; empty for nothing. */
 export interface HoverResult {
   markdown: string;
+}
+
+/** The answer; the rows begin with what was recorded, the others by size. */
+export interface HowLarge {
+  calibration: Calibration;
+  shares: Record<'constant' | 'linear' | 'otherwise' | 'quadratic', number>;
+  check_bytes: number;
+  checked_bytes: number;
+  reserved_before_bytes: number;
+  rows: SizeRow[];
+  lines: GrowingLine[];
+  capacity_bytes: number | null;
+  largest: number | null;
+  possible: number | null;
+}
+
+/** What grows between two traces and the largest size that fits, with its sentences. */
+export interface HowLargeAnswer {
+  found: HowLarge;
+  said: Text[];
 }
 
 /** The largest size that certainly fits, by a device's trace of a `size`. */
@@ -3177,6 +3209,16 @@ export interface ShownValue {
   value: number;
 }
 
+/** A size, and what is allocated and reserved at its peak: at least and at most where that isn't certain. */
+export interface SizeRow {
+  size: number;
+  recorded: boolean;
+  peak_allocated_bytes: number;
+  most_allocated_bytes: number;
+  peak_reserved_bytes: number;
+  most_reserved_bytes: number;
+}
+
 /**
  * A finding: something in the snapshot that is worth a look, in one sentence.
  *
@@ -3742,7 +3784,6 @@ export interface Requests {
   'memlens/allocatorState': { params: AllocatorStateParams; result: AllocatorStateAnswer };
   'memlens/annotations': { params: AnnotationsParams; result: AnnotationsAnswer };
   'memlens/archivedText': { params: ArchivedTextParams; result: ArchivedTextResult };
-  'memlens/asIf': { params: AsIfParams; result: Curves };
   'memlens/bookmarks': { params: BookmarksParams; result: BookmarksAnswer };
   'memlens/cell': { params: CellParams; result: CellResult };
   'memlens/cellHover': { params: HoverParams; result: HoverResult };
@@ -3759,6 +3800,7 @@ export interface Requests {
   'memlens/compareHeapTypes': { params: CompareHeapTypesParams; result: ComparedTypes };
   'memlens/compareHeaps': { params: CompareHeapsParams; result: CompareHeapsResult };
   'memlens/compareMoments': { params: CompareMomentsParams; result: CompareMomentsResult };
+  'memlens/compareSizes': { params: CompareSizesParams; result: HowLargeAnswer };
   'memlens/compareSql': { params: CompareSqlParams; result: SqlAnswer };
   'memlens/compareStacks': { params: CompareStacksParams; result: CompareStacksResult };
   'memlens/declaration': { params: DeclarationParams; result: DeclarationResult };
@@ -3873,7 +3915,6 @@ export const VIEW_METHODS = [
   'memlens/addBookmark',
   'memlens/allocatorState',
   'memlens/annotations',
-  'memlens/asIf',
   'memlens/bookmarks',
   'memlens/compare',
   'memlens/compareCurves',
@@ -3887,6 +3928,7 @@ export const VIEW_METHODS = [
   'memlens/compareHeapTypes',
   'memlens/compareHeaps',
   'memlens/compareMoments',
+  'memlens/compareSizes',
   'memlens/compareSql',
   'memlens/compareStacks',
   'memlens/deleteBookmark',

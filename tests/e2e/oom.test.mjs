@@ -4,14 +4,13 @@ import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { openVSCode } from './harness.mjs';
-import { outOfMemory, tooTight } from './snapshots.mjs';
+import { outOfMemory } from './snapshots.mjs';
 import { test } from './test.mjs';
 import { SnapshotView, until } from './view.mjs';
 
 test.describe.configure({ mode: 'serial' });
 
 const FILE = 'full.pickle'; // a snapshot's kind is recognised by its content
-const TIGHT = 'tight.pickle';
 
 let vscode;
 let view;
@@ -21,7 +20,6 @@ test.beforeAll(async () => {
   vscode = await openVSCode({
     prepare: (folder) => {
       writeFileSync(path.join(folder, FILE), outOfMemory());
-      writeFileSync(path.join(folder, TIGHT), tooTight());
     },
   });
   answers = await vscode.memlens('oom', FILE);
@@ -115,29 +113,4 @@ test('in every theme all of it can be read, and axe-core finds nothing wrong', a
   await vscode.screenshot('oom');
   await view.command('picture.stacked');
   await vscode.screenshot('oom-marks');
-});
-
-test('a line is left out, and it would have fitted', async () => {
-  await vscode.closeEditor(FILE);
-  view = await SnapshotView.opened(vscode, TIGHT);
-  await view.pane('What’s in memory');
-  await view.locator('.live-set .grid-row.group', { hasText: 'model.py:22' }).click({ button: 'right' });
-  await view.locator('.menu').getByRole('menuitem', { name: 'What If Without This' }).click();
-  const conclusion = view.locator('.what-if-conclusion');
-  await conclusion.filter({ hasText: 'it would have fitted, with 80 MiB reserved at the peak' }).waitFor();
-  await view.locator('.what-if-terms select').selectOption({ label: 'Half the bytes' });
-  await conclusion
-    .filter({ hasText: 'halved it would have fitted, with 100 MiB reserved at the peak' })
-    .waitFor();
-  await view.locator('.what-if-sizes summary').click();
-  await view.locator('.what-if-sizes input[name=size]').fill('8');
-  await view.locator('.what-if-sizes button').click();
-  await view.locator('.what-if-sizes p').filter({ hasText: 'Not even size 8 certainly fits into' }).waitFor();
-  await view.settled();
-  await view.assertAccessible(['What if']);
-  for (const theme of ['light', 'hc', 'dark']) {
-    await vscode.setTheme(theme);
-    await view.settled();
-    await vscode.screenshot(`what-if-${theme}`);
-  }
 });

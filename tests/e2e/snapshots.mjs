@@ -112,39 +112,35 @@ export function outOfMemory() {
   });
 }
 
-/**
- * A device with room for 100 MiB ran out of it: lines 22 and 43 hold 40 MiB each when line 24 asks for 40 more. Each has
- * a segment of its own, so that the trace can be replayed to the byte.
- */
+/** A device with room for 100 MiB ran out of it: lines 22 and 43 hold 40 MiB each when line 24 asks for 40 more. */
 export function tooTight() {
+  const oom = { action: 'oom', size: 40 * MIB, stream: 0, frames: frames(24), device_free: 20 * MIB };
+  return held({ 22: 40, 43: 40 }, [oom]);
+}
+
+/** A run with a batch of that size: line 22 holds the same for each, 43 in proportion to it, 46 with its square. */
+export const batchOf = (size) => held({ 22: 40, 43: 10 * size, 46: size * size }, []);
+
+/** What lines hold in mebibytes, each in a segment of its own, so that the trace can be replayed to the byte. */
+function held(mebibytes, after) {
   let time = 1_700_000_000_000_000;
-  const event = (action, addr, line, more = {}) => {
-    time += 1000;
-    return { action, addr, size: 40 * MIB, stream: 0, time_us: time, frames: frames(line), ...more };
-  };
-  const first = 0x700000000;
-  const second = first + 64 * MIB;
-  const { addr: _, ...oom } = event('oom', 0, 24, { device_free: 20 * MIB });
-  const segment = (address) => ({
-    ...{ device: 0, address, total_size: 40 * MIB, stream: 0, segment_type: 'large' },
-    ...{ segment_pool_id: [0, 0], is_expandable: false, frames: [] },
-    blocks: [
-      {
-        address,
-        size: 40 * MIB,
-        requested_size: 40 * MIB,
-        state: 'active_allocated',
-        frames: [],
-      },
-    ],
-  });
-  const held = [first, second].flatMap((at, n) => {
-    const line = n === 0 ? 22 : 43;
-    return [event('segment_alloc', at, line), event('alloc', at, line)];
+  const segments = [];
+  const events = Object.entries(mebibytes).flatMap(([line, mib], n) => {
+    const address = 0x700000000 + n * 256 * MIB;
+    const size = mib * MIB;
+    const state = 'active_allocated';
+    segments.push({
+      ...{ device: 0, address, total_size: size, stream: 0, segment_type: 'large' },
+      ...{ segment_pool_id: [0, 0], is_expandable: false, frames: [] },
+      blocks: [{ address, size, requested_size: size, state, frames: [] }],
+    });
+    return ['segment_alloc', 'alloc'].map((action) => ({
+      ...{ action, addr: address, size, stream: 0, frames: frames(Number(line)) },
+    }));
   });
   return JSON.stringify({
-    segments: [segment(first), segment(second)],
-    device_traces: [[...held, { ...oom, time_us: time + 1000 }]],
+    segments,
+    device_traces: [[...events, ...after].map((each) => ({ ...each, time_us: (time += 1000) }))],
     allocator_settings: { expandable_segments: false },
   });
 }

@@ -32,7 +32,7 @@ FILES = {
 REFUSED = (
     # what these files don't have is refused by name
     "pool:1.0", "heap:", "finding:", "in:", "query:", "since:", "until:", "realm:", "is:detached", "allocated-by:",
-    "stack:", "retained-by:",
+    "stack:", "retained-by:", "recompute:",
 )  # fmt: skip
 
 

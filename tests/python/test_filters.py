@@ -27,6 +27,7 @@ from memlens.store.snapshot import Snapshot
 from memlens.views.answers import Totals
 from memlens.views.lines.stack import stack
 from memlens.views.lines.totals import line, source_lines, top_lines
+from memlens.views.selection import changes
 from memlens.views.selection.columns import device_of
 from memlens.views.selection.filters import FIELDS, parse
 from memlens.views.selection.sets import AllocationSet, moment, rows_of
@@ -242,7 +243,9 @@ def test_terms_match_the_same_allocations_as_brute_force(
         "allocation:3,5": lambda a: a in (found[3], found[5]),
         "": lambda _: True,
     }
-    assert {text.split(":")[0].strip("-") for text in cases} >= set(FIELDS) - {"size", "life", "label"}
+    fields = {text.split(":")[0].strip("-") for text in cases}
+    # what changes allocations: packs/pytorch/tests/test_replay_changes.py
+    assert fields >= set(FIELDS) - {"size", "life", "label", *changes.TERMS}
     with pytest.raises(BadRequestError, match="only samples of profiles have labels"):
         device_of(snapshot, 0, "label:worker")
     for text, test in cases.items():

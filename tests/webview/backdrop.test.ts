@@ -10,7 +10,6 @@ import {
   limitOf,
   mostOf,
   outlineOf,
-  peakOf,
   stepsInView,
   type Backdrop,
 } from '../../webview/src/timeline/scene/backdrop';
@@ -36,11 +35,6 @@ describe('a curve over the picture', () => {
     assert.equal(mostOf(CURVE, { x0: -Infinity, x1: Infinity }), 30);
     assert.equal(mostOf(CURVE, { x0: 0, x1: 15 }), 10);
     assert.equal(mostOf({ ...CURVE, highest: new Float64Array(4) }, { x0: 0, x1: 40 }), null);
-  });
-
-  it('has its peak in the middle of its first highest column', () => {
-    assert.deepEqual(peakOf(CURVE), { x: 25, y: 30 });
-    assert.equal(peakOf({ ...CURVE, highest: new Float64Array(4) }), null);
   });
 
   it('and what was free make the limit at which memory ran out', () => {
@@ -124,15 +118,15 @@ describe('what is asked for it', () => {
       known = backdrop;
     });
     const settled = () => new Promise((done) => setTimeout(done));
-    const ask = async (filter: string): Promise<Backdrop | null> => {
-      data.ask(0, 'event', { x0: 0, x1: 10 }, filter);
+    const ask = async (filter: string, changed = false): Promise<Backdrop | null> => {
+      data.ask(0, 'event', { x0: 0, x1: 10 }, filter, changed);
       await settled();
       return known;
     };
     assert.deepEqual(await ask(''), {
       reserved: { x0: 0, x1: 10, highest: Float64Array.of(100, 99) },
       whole: null,
-      asIf: null,
+      changed: false,
       steps: [{ x: 3, text: 'step 0' }],
       inferred: true,
     });
@@ -140,12 +134,10 @@ describe('what is asked for it', () => {
     await ask('train.py');
     assert.deepEqual(asked, ['memlens/reserved', 'memlens/steps', 'memlens/overview']);
     assert.equal((await ask(''))?.whole, null);
-    // what a replay says stays until another device or axis is shown
-    data.setAsIf(CURVE);
-    assert.equal((await ask('train.py'))?.asIf, CURVE);
-    data.ask(0, 'time', { x0: 0, x1: 10 }, '');
-    await settled();
-    assert.equal(known?.['asIf'], null);
+    // with changes the whole is what was recorded
+    const { changed, whole } = (await ask('halve:a', true)) ?? {};
+    assert.deepEqual([changed, whole?.highest], [true, Float64Array.of(7, 8)]);
+    assert.equal((await ask(''))?.changed, false);
   });
 });
 

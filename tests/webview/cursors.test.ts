@@ -13,7 +13,7 @@ const api = {
 } as unknown as Api;
 
 async function restored(state: CursorState): Promise<CursorState> {
-  const cursors = new Cursors({ api, failed: assert.ifError, filter: '' });
+  const cursors = new Cursors({ api, failed: assert.ifError, filterAsIf: '' });
   cursors.turnTo(0, state);
   await new Promise((resolve) => setImmediate(resolve));
   return cursors.state;

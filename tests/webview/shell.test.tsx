@@ -583,7 +583,7 @@ test('the panel has a tab for a few panes and a menu for the others', async () =
   };
   // SAFETY: the cursors ask for nothing else.
   const api = { request: never } as Partial<Api> as Api;
-  const cursors = new Cursors({ api, failed: never, filter: '' });
+  const cursors = new Cursors({ api, failed: never, filterAsIf: '' });
   const panes = [pane('liveSet', 'What’s in memory'), pane('flame', 'Flame graph'), pane('sql', 'SQL')];
   const tabs = tabsOf(TRACE, [...panes, { ...pane('oom', 'Nothing of it'), offered: () => false }]);
   const session = new BareSession();

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar, assert_never, cast
 import apsw
 import numpy.typing as npt
 
-from memlens.arrays import U32
 from memlens.errors import BadRequestError, MemlensError, reason, stopped
 from memlens.kernels.base import mapped_faults
 from memlens.kernels.base.work import Work
@@ -359,24 +358,24 @@ class Snapshot(Uncounted):
             self._devices[number] = found
         return found
 
-    def narrowed(self, number: int, name: str, rows: Callable[[Device], U32]) -> Device:
-        """A device narrowed to some of its rows, cached by ``name``.
+    def narrowed(self, number: int, name: str, narrow: Callable[[Device], Device]) -> Device:
+        """A device narrowed to some of its rows or changed by ``narrow``, cached by ``name``.
 
         Raises :class:`BadRequestError` for a device that the snapshot doesn't have.
         """
         names = self._narrowed.setdefault(number, {})
         names.pop(name, None)
 
-        def narrow() -> Device:
+        def make() -> Device:
             whole = self.device(number)
             if len(names) >= _MOST_NARROWED:
                 # before the next one is made, which needs the memory
                 oldest = next(iter(names))
                 del names[oldest]
                 self._kept.drop(lambda key: key == (number, "narrowed", oldest))
-            return whole.narrowed(rows(whole))
+            return narrow(whole)
 
-        device = self.keep((number, "narrowed", name), narrow)
+        device = self.keep((number, "narrowed", name), make)
         names[name] = None
         return device
 

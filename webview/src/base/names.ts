@@ -22,6 +22,13 @@ export class Names {
     this.version++;
   }
 
+  /** What was learnt no longer holds. */
+  forget(): void {
+    this.byAllocation.clear();
+    this.byStack.clear();
+    this.version++;
+  }
+
   allocation(allocation: number): AllocationSummary | undefined {
     return this.byAllocation.get(allocation);
   }

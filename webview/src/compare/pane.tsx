@@ -113,7 +113,8 @@ class ComparePane implements Pane {
   };
 
   private readonly Content = (): VNode => {
-    const { version, drawn, graph, summary, caption } = this;
+    const { version, drawn, graph, summary, caption, context } = this;
+    const showSizes = context.timeline?.showSizes;
     const Graph = graph.value?.View;
     return (
       <>
@@ -126,6 +127,13 @@ class ComparePane implements Pane {
         <p class="compare-summary" role="status">
           {visible(summary.value)}
         </p>
+        {showSizes && (
+          <p class="compare-sizes">
+            <button type="button" class="link" onClick={showSizes}>
+              {t('How Large May the Batch Be?')}
+            </button>
+          </p>
+        )}
       </>
     );
   };
@@ -196,7 +204,7 @@ class ComparePane implements Pane {
     const { context } = this;
     this.cancel();
     this.finding.ask(
-      context.compare.sets(context.set),
+      context.compare.sets({ ...context.set, filter: context.filter }),
       ({ sets, inferredSteps }) => {
         this.sets = sets;
         this.inferredSteps = inferredSteps;

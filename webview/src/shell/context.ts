@@ -29,7 +29,7 @@ export type Change =
   | 'attribution'
   /** The events that are marked on the axis. */
   | 'flags'
-  /** What a replay leaves out. */
+  /** What a replay changes. */
   | 'whatIf'
   /** The order of a heap dump's types, and what they are grouped by. */
   | 'order'
@@ -106,4 +106,6 @@ export interface Timeline {
   lightGroup(branch: Branch): void;
   /** Replays the trace without what a filter matches, which is called so; null where it can't be replayed. */
   readonly leaveOut: ((term: string, name: string) => void) | null;
+  /** Shows which batch fits; null where the trace can't be replayed. */
+  readonly showSizes: (() => void) | null;
 }

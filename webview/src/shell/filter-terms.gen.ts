@@ -33,6 +33,10 @@ export const TRACE_TERMS: readonly Offer[] = [
   { text: 'is:pending', help: t('free requested, still held') },
   { text: 'is:native', help: t('only C++ frames') },
   { text: 'is:inferred', help: t('its line is inferred, not recorded') },
+  { text: 'without:', help: t('as if it were not allocated: without:"file:model.py size>1MiB"; its value is a filter') },
+  { text: 'halve:', help: t('as if it had half as many bytes: halve:file:model.py') },
+  { text: 'free-at-once:', help: t('as if it were freed before the next event: free-at-once:forward') },
+  { text: 'recompute:', help: t('as if it were computed again for the backward pass: recompute:module:Block') },
   { text: '-', help: t('before a term: excludes what matches it') },
 ];
 

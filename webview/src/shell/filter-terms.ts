@@ -56,7 +56,7 @@ export function offersFor(word: string, terms: readonly Offer[]): readonly Offer
 }
 
 /** Both have to fit. */
-function both(filter: string, more: string): string {
+export function both(filter: string, more: string): string {
   const trimmed = filter.trim();
   return trimmed === '' || ` ${trimmed} `.includes(` ${more} `) ? trimmed || more : `${trimmed} ${more}`;
 }

@@ -36,16 +36,18 @@ export class Filtering {
   }
 
   /** Uses the latest answer only. */
-  ask<T>(asked: Pending<T>, use: (answer: T) => void): void {
-    this.latest.ask(asked, use, (error) => {
-      if (!(error instanceof RequestError)) {
-        this.failed(error);
-        return;
-      }
-      if (this.badge.value === this.waiting) this.badge.value = null;
-      this.error.value = shorten(sentencesOf(error), LONGEST_ERROR);
-    });
+  ask<T>(asked: Pending<T>, use: (answer: T) => void, failed: (error: unknown) => void = this.refused): void {
+    this.latest.ask(asked, use, failed);
   }
+
+  private readonly refused = (error: unknown): void => {
+    if (!(error instanceof RequestError)) {
+      this.failed(error);
+      return;
+    }
+    if (this.badge.value === this.waiting) this.badge.value = null;
+    this.error.value = shorten(sentencesOf(error), LONGEST_ERROR);
+  };
 
   /** Says what would match, where nothing does: the server answers with that as an error. */
   explain(asked: Pending<unknown>): void {

@@ -104,11 +104,16 @@ export abstract class Session<S extends ViewState = ViewState> {
     device: number,
     asked: Pending<A>,
     hold: (answer: A) => number,
+    failed?: () => void,
   ): void {
-    this.filtering.ask(asked, (answer) => {
-      if (hold(answer) === 0)
-        this.filtering.explain(this.api.request('memlens/filterMatches', { device, filter }));
-    });
+    this.filtering.ask(
+      asked,
+      (answer) => {
+        if (hold(answer) === 0)
+          this.filtering.explain(this.api.request('memlens/filterMatches', { device, filter }));
+      },
+      failed,
+    );
   }
 
   /** Shows a pane, and a part of it; what has nothing to show for this file isn't there. */

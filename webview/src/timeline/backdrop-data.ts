@@ -7,7 +7,6 @@ import { floats } from '../base/base64';
 import { unpackReserved } from './pictures/reserved-data';
 import { NO_BACKDROP, type Backdrop } from './scene/backdrop';
 import type { Extent } from '../canvas/camera';
-import type { Curve } from '../canvas/marks';
 import type { Axis } from '../base/devices';
 import { said } from '../base/l10n';
 
@@ -26,8 +25,14 @@ export class BackdropData {
     private readonly changed: (backdrop: Backdrop) => void,
   ) {}
 
-  /** For a device, an axis and a filter; what is known already isn't asked for again. */
-  ask(device: number, axis: Axis, { x0, x1 }: Pick<Extent, 'x0' | 'x1'>, filter: string): void {
+  /** For a device, an axis and a filter with changes or not; what is known already isn't asked for again. */
+  ask(
+    device: number,
+    axis: Axis,
+    { x0, x1 }: Pick<Extent, 'x0' | 'x1'>,
+    filter: string,
+    changed: boolean,
+  ): void {
     if (device !== this.asked.device || axis !== this.asked.axis) {
       this.questions.cancel();
       this.asked = { device, axis };
@@ -50,6 +55,7 @@ export class BackdropData {
         }),
       );
     }
+    if (changed !== this.known.changed) this.set({ changed });
     if (filter === '') {
       if (this.known.whole) this.set({ whole: null });
       this.askedWhole = false;
@@ -60,11 +66,6 @@ export class BackdropData {
         whole: this.askedWhole ? { x0: answer.x0, x1: answer.x1, highest: floats(answer.highest) } : null,
       }));
     }
-  }
-
-  /** What would have been live with the changes of a replay, along the axis that is shown. */
-  setAsIf(asIf: Curve | null): void {
-    this.set({ asIf });
   }
 
   dispose(): void {

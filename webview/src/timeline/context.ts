@@ -20,10 +20,12 @@ export interface TimelineContext extends CompareContext, Timeline {
   /** How its flame graph is shown. */
   readonly flame: KeptFlame;
   readonly axis: Axis;
+  /** The filter, with the changes of a replay: the picture and the panes show what would then have been. */
+  readonly filterAsIf: string;
   readonly cursors: Cursors;
   /** The events that are marked on the axis. */
   readonly flags: Flags;
-  /** What a replay leaves out. */
+  /** What a replay changes. */
   readonly whatIf: WhatIf;
   /** What allocations are coloured by: what the timeline is grouped by, else lines or categories. */
   readonly grouping: GroupedBy;

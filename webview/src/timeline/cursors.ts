@@ -7,7 +7,7 @@ import type { Axis } from '../base/devices';
 import type { PickedMoment } from '../canvas/marks';
 import { time } from '../base/format';
 import { count, t } from '../base/l10n';
-import type { ViewContext } from '../shell/context';
+import type { TimelineContext } from './context';
 
 export type Scope = 'peak' | 'cursor' | 'between';
 export type SetKind = AllocationSet['kind'];
@@ -35,7 +35,7 @@ export class Cursors {
   /** Where a cursor is about to be. */
   private wanted: number | null = null;
 
-  constructor(private readonly view: Pick<ViewContext, 'api' | 'filter' | 'failed'>) {}
+  constructor(private readonly view: Pick<TimelineContext, 'api' | 'filterAsIf' | 'failed'>) {}
 
   /** What is picked; another object when it is another. */
   get now(): Picked {
@@ -176,7 +176,7 @@ export class Cursors {
     const { device, view } = this;
     this.wanted = moment;
     this.latest.ask(
-      view.api.request('memlens/moment', { device, moment, filter: view.filter }),
+      view.api.request('memlens/moment', { device, moment, filter: view.filterAsIf }),
       (answer) => {
         this.wanted = null;
         use(answer);

@@ -18,7 +18,7 @@ export class DeviceData {
 
   /** Another device or filter: answers about the one before are of no use. */
   turnTo(): void {
-    const { api, names, plot, device, filter } = this.session;
+    const { api, names, plot, device, filterAsIf: filter } = this.session;
     // Names for the bands that are large enough to carry one.
     const params = { device: device.device, moment: null, offset: 0, limit: NAMED, filter };
     this.live.ask(
@@ -33,7 +33,7 @@ export class DeviceData {
 
   fetchOverview(): void {
     const { minimap } = this;
-    const { api, device, axis, filter } = this.session;
+    const { api, device, axis, filterAsIf: filter } = this.session;
     minimap.setOverview(null);
     if (device.events === 0) return;
     const params = { device: device.device, axis, columns: minimap.columns, filter };

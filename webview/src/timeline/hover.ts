@@ -18,7 +18,10 @@ import type { TooltipModel } from './tooltip';
 
 /** A picture over which the pointer is. */
 interface Hovered {
-  readonly view: Pick<TimelineContext, 'api' | 'names' | 'device' | 'axis' | 'palette' | 'info'>;
+  readonly view: Pick<
+    TimelineContext,
+    'api' | 'names' | 'device' | 'axis' | 'palette' | 'info' | 'filterAsIf'
+  >;
   readonly plot: Plot;
   readonly tooltip: HoverCard<TooltipModel>;
   /** What lies where the picture merges allocations. */
@@ -154,7 +157,7 @@ export class Hover {
     const found = this.find();
     if (!found) return;
     const { g, hit } = found;
-    const { api, names } = this.over.view;
+    const { api, names, filterAsIf: filter } = this.over.view;
     if (hit.band !== null) {
       // The picture knows which allocation it is, so the answer is exact, and a click has its stack already.
       const allocation = g.allocation[hit.band] ?? 0;
@@ -162,7 +165,9 @@ export class Hover {
         this.refresh();
         return;
       }
-      this.await(api.request('memlens/stack', { allocation }), (answer) => names.learn([answer.allocation]));
+      this.await(api.request('memlens/stack', { allocation, filter }), (answer) =>
+        names.learn([answer.allocation]),
+      );
     } else if (hit.merged > 0) {
       const key = this.key(g, hit);
       if (this.there.has(key)) return;

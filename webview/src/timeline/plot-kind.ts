@@ -11,6 +11,8 @@ import type { OverlayState } from './render/overlay-model';
 export interface PlotKind extends Pick<OverlayState, 'ticksY' | 'textY' | 'peakAtHeight'> {
   /** What is asked for it. */
   readonly method: 'memlens/viewport' | 'memlens/memoryMap';
+  /** Whether it is drawn with the changes of a replay: these have no addresses. */
+  readonly filter: 'filter' | 'filterAsIf';
   /** Its canvas' id. */
   readonly canvas: string;
   /** What it is to a screen reader. */
@@ -24,6 +26,7 @@ export interface PlotKind extends Pick<OverlayState, 'ticksY' | 'textY' | 'peakA
 
 export const STACKED: PlotKind = {
   method: 'memlens/viewport',
+  filter: 'filterAsIf',
   canvas: 'memlens-canvas',
   role: 'memory timeline',
   extent: deviceExtent,

@@ -34,7 +34,7 @@ const REST_MS = 120;
 /** What of its view a picture asks about. */
 type PlotContext = Pick<
   TimelineContext,
-  'api' | 'device' | 'axis' | 'filter' | 'names' | 'renderer' | 'failed'
+  'api' | 'device' | 'axis' | 'filter' | 'filterAsIf' | 'names' | 'renderer' | 'failed'
 >;
 
 export class Plot {
@@ -117,8 +117,9 @@ export class Plot {
   }
 
   private readonly ask = (request: PictureRequest): Pending<ViewResult<'memlens/viewport'>> => {
-    const { api, device, axis, filter } = this.context;
-    return api.request(this.kind.method, { device: device.device, axis, filter, ...request });
+    const { context, kind } = this;
+    const of = { device: context.device.device, axis: context.axis, filter: context[kind.filter] };
+    return context.api.request(kind.method, { ...of, ...request });
   };
 
   get busy(): ReadonlySignal<boolean> {

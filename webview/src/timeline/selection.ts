@@ -35,7 +35,7 @@ export type Selected =
 /** What of its view it knows and changes. */
 type SelectionView = Pick<
   TimelineContext,
-  'api' | 'names' | 'axis' | 'device' | 'filter' | 'switchDevice' | 'say'
+  'api' | 'names' | 'axis' | 'device' | 'filterAsIf' | 'switchDevice' | 'say'
 > & { readonly plot: Plot };
 
 export class Selection {
@@ -87,7 +87,7 @@ export class Selection {
       device: this.context.device.device,
       moment,
       y_bytes: yBytes,
-      filter: this.context.filter,
+      filter: this.context.filterAsIf,
       areas: this.context.plot.grouped,
     };
     this.questions.ask(this.context.api.request('memlens/hit', params), (answer) => {
@@ -178,12 +178,12 @@ export class Selection {
   }
 
   private askStack(allocation: number): Pending<StackAnswer> {
-    return this.context.api.request('memlens/stack', { allocation, filter: this.context.filter });
+    return this.context.api.request('memlens/stack', { allocation, filter: this.context.filterAsIf });
   }
 
   private askLine(file: string, line: number): Pending<LineAnswer> {
     const { context } = this;
-    const of = { device: context.device.device, filter: context.filter };
+    const of = { device: context.device.device, filter: context.filterAsIf };
     return context.api.request('memlens/line', { file, line, ...of });
   }
 
@@ -199,7 +199,7 @@ export class Selection {
         allocation: current,
         moment,
         direction,
-        filter: this.context.filter,
+        filter: this.context.filterAsIf,
         areas: this.context.plot.grouped,
       }),
       (answer) => {
@@ -224,7 +224,7 @@ export class Selection {
         moment,
         offset: 0,
         limit: 1,
-        filter: this.context.filter,
+        filter: this.context.filterAsIf,
       }),
       (answer) => {
         const [largest] = answer.rows;
@@ -275,7 +275,7 @@ export class Selection {
 
   private locate(allocation: number, moment: number | null, use: (box: LocateAnswer) => void): void {
     const axis = this.context.axis;
-    const filter = this.context.filter;
+    const filter = this.context.filterAsIf;
     const areas = this.context.plot.grouped;
     this.questions.ask(
       this.context.api.request('memlens/locate', { allocation, axis, moment, filter, areas }),

@@ -16,7 +16,7 @@ import type {
 } from '../../../extension/shared/protocol.gen';
 import type { Api } from '../api';
 import { hasTimes, type Axis } from '../base/devices';
-import { hasSource } from '../base/format';
+import { bytes, hasSource } from '../base/format';
 import { plural, said, t } from '../base/l10n';
 import { Names } from '../base/names';
 import { baseName } from '../base/paths';
@@ -25,6 +25,7 @@ import type { Rgb } from '../canvas/colour';
 import type { Palette } from '../canvas/palette';
 import { Compare, type OwnTimeline } from '../compare/comparison';
 import { KeptFlame } from '../flame/settings';
+import { both } from '../shell/filter-terms';
 import { Session, type Topics } from '../shell/session';
 import { SHARED_COMMANDS } from '../shell/share';
 import { Bookmarks } from './bookmarks';
@@ -47,7 +48,7 @@ export class TimelineSession extends Session<TimelineState> implements TimelineC
   readonly model = 'timeline';
   readonly timeline = this;
   readonly names = new Names();
-  readonly whatIf = new WhatIf(() => this.show('whatIf'));
+  readonly whatIf = new WhatIf(() => this.change());
   readonly colours: Colours;
   readonly areas: Grouping;
   readonly flame: KeptFlame;
@@ -124,7 +125,7 @@ export class TimelineSession extends Session<TimelineState> implements TimelineC
     set: () => JSON.stringify([this.set, this.setName]),
     device: () => this.device.device,
     axis: () => this.axis,
-    filter: () => this.filter,
+    filter: () => this.filterAsIf,
     cursors: () => this.cursors.now,
     theme: () => this.lastColours.value,
     camera: () => this.plot.seen.value,
@@ -174,8 +175,12 @@ export class TimelineSession extends Session<TimelineState> implements TimelineC
     return this.axisShown.value;
   }
 
+  get filterAsIf(): string {
+    return both(this.filter, this.whatIf.drawn.value);
+  }
+
   get set(): AllocationSet {
-    return this.cursors.set(this.filter);
+    return this.cursors.set(this.filterAsIf);
   }
 
   get setName(): string {
@@ -250,6 +255,14 @@ export class TimelineSession extends Session<TimelineState> implements TimelineC
   /** Replays the trace without what a filter finds; null where it can't be replayed. */
   get leaveOut(): ((term: string, name: string) => void) | null {
     return isReplayed(this.info) ? (term, name) => this.whatIf.add(term, name) : null;
+  }
+
+  get showSizes(): (() => void) | null {
+    if (!isReplayed(this.info)) return null;
+    return () => {
+      this.whatIf.sizesShown.value = true;
+      this.show('whatIf');
+    };
   }
 
   moveTo(x0: number, x1: number, glide: boolean): void {
@@ -387,17 +400,52 @@ export class TimelineSession extends Session<TimelineState> implements TimelineC
       this.ask(this.device.device, filter, (device) => this.narrowTo(filter, device));
   }
 
-  /** Asks what a filter leaves of a device; without a filter that is known. */
-  private ask(device: number, filter: string, use: (info: DeviceInfo) => void): void {
-    if (filter === '') {
-      use(this.deviceOf(device));
+  /** Other changes of a replay: the timeline is drawn with them, and the pane replays. */
+  private change(): void {
+    this.show('whatIf');
+    const { filter } = this;
+    this.ask(this.device.device, filter, (device) => {
+      this.narrowTo(filter, device);
+      this.say(
+        this.whatIf.drawn.value === ''
+          ? t('As recorded')
+          : t('With the changes at most {0} are allocated', bytes(device.peak_bytes)),
+      );
+    });
+  }
+
+  /**
+   * Asks what a filter and changes of a replay leave of a device. Without both it is known; where the changes mean nothing
+   * on the device it is shown as recorded.
+   */
+  private ask(
+    device: number,
+    filter: string,
+    use: (info: DeviceInfo) => void,
+    changes = this.whatIf.terms,
+  ): void {
+    const text = both(filter, changes);
+    const show = (info: DeviceInfo): void =>
+      batch(() => {
+        if (changes !== this.whatIf.drawn.value) this.names.forget();
+        this.whatIf.drawn.value = changes;
+        use(info);
+      });
+    if (text === '') {
+      show(this.deviceOf(device));
       return;
     }
-    this.narrowBy(filter, device, this.api.request('memlens/filter', { device, filter }), (answer) => {
-      use(answer.info);
-      this.filtering.fits(answer.info.allocations, answer.of_allocations);
-      return answer.info.allocations;
-    });
+    this.narrowBy(
+      filter,
+      device,
+      this.api.request('memlens/filter', { device, filter: text }),
+      ({ info, of_allocations: every }) => {
+        show(info);
+        if (filter !== '') this.filtering.fits(info.allocations, every);
+        return info.allocations;
+      },
+      changes === '' ? undefined : () => this.ask(device, filter, use, ''),
+    );
   }
 
   /** Another filter on the same device: the same range of the run, as high as what is left. */

@@ -132,7 +132,7 @@ export class SnapshotView {
       tabsOf(session, [...TIMELINE_PANES, bookmarksPane(this.tour)]),
       3,
       () => this.focusPicture(),
-      ({ hidden }) => <ScopeBar cursors={cursors} name={session.setName} hidden={hidden} />,
+      ({ hidden }) => <ScopeBar cursors={cursors} name={scopeName(session)} hidden={hidden} />,
     );
     this.lanes = new Lanes(session);
     this.frame = this.makeFrame(tooltip);
@@ -190,7 +190,7 @@ export class SnapshotView {
 
   picture(): AskedSvg {
     const { session } = this;
-    const { plot, device, axis, filter, areas, attribution } = session;
+    const { plot, device, axis, filterAsIf: filter, areas, attribution } = session;
     const { x0, x1, y0, y1 } = plot.target;
     return this.api.request('memlens/timelineSvg', {
       ...{ device: device.device, axis, filter, x0, x1 },
@@ -336,7 +336,7 @@ export class SnapshotView {
       },
     );
     following(
-      () => [session.device, session.filter] as const,
+      () => [session.device, session.filterAsIf] as const,
       () => this.showDevice(),
     );
     following(
@@ -372,23 +372,19 @@ export class SnapshotView {
       () => [session.device, session.axis, session.cursors.now],
       () => showFigures(this.legend, hover, session),
     );
-    following(
-      () => session.whatIf.curve.value,
-      (curve) => this.backdrop.setAsIf(curve),
-    );
     followSelection(session);
   }
 
   private drawn({ coarser, grouped }: Geometry): void {
     const { session, root, around, frame, hover } = this;
-    const { plot, device, axis, filter } = session;
+    const { plot, device, axis, filterAsIf, whatIf } = session;
     root.dataset['pictures'] = String(plot.pictures);
     frame.coarser.value = coarser;
     session.colours.take(grouped);
     session.notes.recovered();
     hover.refresh();
     around.summary.find();
-    this.backdrop.ask(device.device, axis, plot.bounds, filter);
+    this.backdrop.ask(device.device, axis, plot.bounds, filterAsIf, whatIf.drawn.value !== '');
   }
 
   private update(changes: ReadonlySet<Change>): void {
@@ -424,10 +420,11 @@ export class SnapshotView {
     const figures = deviceFigures(device);
     // Without a history there is no run to give an overview of.
     this.minimap.hidden.value = !hasHistory(device);
-    if (session.filter !== '') {
+    if (session.filterAsIf !== '') {
       const { peak_bytes: whole } = session.deviceOf(device.device);
-      figures.unshift(t('Of what matches the filter:'));
-      figures.push(t('unfiltered peak {0}', bytes(whole)));
+      const isChanged = session.whatIf.drawn.value !== '';
+      figures.unshift(isChanged ? t('With the changes:') : t('Of what matches the filter:'));
+      figures.push(isChanged ? t('recorded peak {0}', bytes(whole)) : t('unfiltered peak {0}', bytes(whole)));
     }
     frame.status.value = visible(figures.join('  ·  '));
     session.plot.setLabel(
@@ -450,7 +447,7 @@ export class SnapshotView {
 
   /** What lies at a moment and a height. */
   private hitAt(moment: number, y: number): Pending<HitAnswer> {
-    const { device, filter, plot } = this.session;
+    const { device, filterAsIf: filter, plot } = this.session;
     return this.api.request('memlens/hit', {
       device: device.device,
       moment,
@@ -471,4 +468,9 @@ export class SnapshotView {
     );
     return timelineMenu(session, this.pointer.boxTool, (action) => this.run(action), share);
   }
+}
+
+/** The set in words, and whether it is what would have been. */
+function scopeName({ setName, whatIf }: TimelineSession): string {
+  return whatIf.drawn.value === '' ? setName : t('{0}, with the changes', setName);
 }

@@ -3,7 +3,7 @@
 import { signal } from '@preact/signals';
 import type { Changes, SnapshotInfo } from '../../../extension/shared/protocol.gen';
 import { t } from '../base/l10n';
-import type { Curve } from '../canvas/marks';
+import { quotedTerm } from '../base/text';
 import { devicesOf } from '../shell/model';
 import type { ChoiceOption } from '../widgets/choice';
 
@@ -32,8 +32,11 @@ export interface Change {
 
 export class WhatIf {
   private readonly list = signal<readonly Change[]>([]);
-  /** What would be live with what is changed now; null while that isn't known. */
-  readonly curve = signal<Curve | null>(null);
+  /** The terms of the filter with which the timeline is drawn as if: those that fit the device that is shown. */
+  readonly drawn = signal('');
+
+  /** Whether the pane shows which sizes fit. */
+  readonly sizesShown = signal(false);
 
   /** `changed`: a replay with others is to be shown. */
   constructor(private readonly changed: () => void) {}
@@ -54,6 +57,13 @@ export class WhatIf {
     };
   }
 
+  /** What is changed now, as terms of a filter. */
+  get terms(): string {
+    return this.changes
+      .flatMap(({ kind, term, on }) => (on ? [quotedTerm(`${kind.replaceAll('_', '-')}:`, term, true)] : []))
+      .join(' ');
+  }
+
   add(term: string, name: string): void {
     const others = this.changes.filter((each) => each.term !== term);
     this.set([...others, { kind: 'without', term, name, on: true }]);
@@ -70,7 +80,6 @@ export class WhatIf {
 
   private set(changes: readonly Change[]): void {
     this.list.value = changes;
-    if (!changes.some(({ on }) => on)) this.curve.value = null;
     this.changed();
   }
 }

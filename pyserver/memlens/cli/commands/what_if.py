@@ -16,10 +16,11 @@ from memlens.cli.output import json_line
 from memlens.cli.parsers import UsageError
 from memlens.texts import phrase
 from memlens.units import counted, format_bytes
+from memlens.views.selection.changes import Changes
 from memlens.views.trace.how_large import HowLarge, asked_in, at_least, how_large
 from memlens.views.trace.how_large_words import GROWTH_WORDS, at_least_said, sizes_said
 from memlens.views.trace.oom.places import place_name
-from memlens.views.trace.what_if import Changes, Run, WhatIf, what_if
+from memlens.views.trace.what_if import Run, WhatIf, what_if
 from memlens.views.trace.what_if_words import computed_again, conclusion, exactness, fragmentation, largest
 
 EXAMPLES = ("memlens what-if samples/train.pickle",)

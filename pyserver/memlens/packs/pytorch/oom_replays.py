@@ -7,7 +7,8 @@ from msgspec import Struct
 from memlens.errors import BadRequestError
 from memlens.store.kept import kept
 from memlens.store.snapshot import Snapshot
-from memlens.views.trace.what_if import Changes, Run, WhatIf, what_if
+from memlens.views.selection.changes import Changes
+from memlens.views.trace.what_if import Run, WhatIf, what_if
 
 EXPANDABLE = "expandable_segments:True"
 

@@ -8,6 +8,7 @@ from memlens.packs.pytorch.oom_replays import EXPANDABLE, Replays
 from memlens.texts import Text, in_a_row, phrase, plural
 from memlens.units import MIB, format_bytes
 from memlens.views.answers import Frame, Gap
+from memlens.views.selection.changes import Changes
 from memlens.views.selection.terms import Term
 from memlens.views.trace.oom.answers import (
     Finding,
@@ -21,7 +22,6 @@ from memlens.views.trace.oom.answers import (
     Why,
 )
 from memlens.views.trace.oom.places import marked, place_name
-from memlens.views.trace.what_if import Changes
 
 LEAST_SPLIT_LIMIT_BYTES = 21 * MIB
 """``max_split_size_mb`` must be more than 20 (kLargeBuffer of CUDAAllocatorConfig)."""

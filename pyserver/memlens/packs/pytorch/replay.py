@@ -4,10 +4,14 @@ The allocator itself is ``kernels/replay.pyx``. A replay is only trusted if one 
 the trace (:meth:`Trace.calibrate`).
 """
 
+from threading import Lock
+from typing import NamedTuple
+
 import numpy as np
+import numpy.typing as npt
 from msgspec.structs import replace
 
-from memlens.arrays import I64, Mask
+from memlens.arrays import I32, I64
 from memlens.errors import BadRequestError
 from memlens.model.timeline import ACTIONS
 from memlens.packs.pytorch.kernels.replay import Replay
@@ -15,14 +19,21 @@ from memlens.packs.pytorch.ooms import device_free, driver_bytes
 from memlens.packs.pytorch.recomputed import NONE, engine_stacks, layers_of
 from memlens.packs.pytorch.replay_layout import layout
 from memlens.packs.pytorch.replay_requests import ALLOC, Requests, changed_requests, recorded_requests
-from memlens.packs.pytorch.replay_settings import POWERS, Settings, parse, recorded_settings
+from memlens.packs.pytorch.replay_settings import (
+    POWERS,
+    Settings,
+    parse,
+    recorded_settings,
+    unsaid_settings,
+)
 from memlens.store.snapshot import Snapshot
 from memlens.store.trace.device import Device
 from memlens.texts import Text, phrase
 from memlens.units import format_bytes
+from memlens.views.selection.changes import ChangedRows
 from memlens.views.trace.allocator.blocks import SMALL_MOST_BYTES, block_sizes, rounded_up
 from memlens.views.trace.allocator.segments import reserved_at, reserved_steps, segments_of
-from memlens.views.trace.what_if import Again, Calibration, ChangedRows, Failure, Outcome
+from memlens.views.trace.what_if import Again, Calibration, Failure, Outcome
 
 OOM = ACTIONS.index("oom")
 SEGMENT_ALLOC, SEGMENT_FREE, SEGMENT_MAP, SEGMENT_UNMAP = (
@@ -46,8 +57,31 @@ _COMBINATIONS = (
 )
 _COLLECTING = "per_process_memory_fraction:0.99,garbage_collection_threshold:0.6"
 """Garbage is only collected if the program sets its fraction of the memory; since PyTorch 2.10, to less than 1."""
+_NO_EVENTS = np.empty(0, np.intp)
 _CLOSE = 0.01
 """The largest difference from the recorded peak, as a fraction of it, for a replay to be trusted."""
+
+
+class Rounded(NamedTuple):
+    """Sizes of blocks: of each row, and of each event with its arena."""
+
+    of_rows: I64
+    sizes: I64
+    arenas: I32
+
+
+def _rounded(requests: Requests, numbers: tuple[int, ...]) -> Rounded:
+    rows = len(requests.row_sizes)
+    divisions = np.zeros(POWERS, np.int64)
+    divisions[: len(numbers)] = numbers
+    of_rows = rounded_up(requests.row_sizes, divisions)
+    is_request = (requests.actions == ALLOC) & (requests.rows < rows)
+    sizes = requests.sizes.copy()
+    sizes[is_request] = of_rows[requests.rows[is_request]]
+    is_oom = requests.actions == OOM
+    sizes[is_oom] = rounded_up(np.minimum(sizes[is_oom], _LARGEST_BYTES), divisions)
+    is_small = (is_request | is_oom) & (sizes <= SMALL_MOST_BYTES)
+    return Rounded(of_rows, sizes, requests.arenas + is_small.astype(np.int32))
 
 
 class Trace:
@@ -64,6 +98,9 @@ class Trace:
         self.spans = segments_of(snapshot, number)
         reserved = reserved_steps(snapshot, number)[1]
         self.recorded_peak_bytes, self.reserved_before_bytes = int(reserved.max()), int(reserved[0])
+        self._lock = Lock()
+        self._rounded_of: Requests | None = None
+        self._known_rounded: dict[tuple[int, ...], Rounded] = {}
         self.oom_events = np.flatnonzero(self.device.event_action == OOM)
         self.reason = self._impossible()
         if len(self.oom_events):
@@ -103,7 +140,7 @@ class Trace:
         requests = self.requests
         assert requests is not None  # noqa: S101 - only a trace that was calibrated is changed
         other = np.concatenate((changes.without, changes.free_at_once))
-        chosen = np.setdiff1d(changes.recompute, other).astype(np.uint32)
+        chosen = np.setdiff1d(changes.recompute, other, assume_unique=True).astype(np.uint32)
         if not len(changes.recompute):
             return changed_requests(requests, changes, NONE), None
         if not engine_stacks(self.snapshot).any():
@@ -123,7 +160,7 @@ class Trace:
                 advice=phrase("Choose what a forward pass allocates and the backward pass frees."),
             )
         again = Again(
-            allocations=len(layers.rows), of_allocations=len(changes.recompute), layers=len(np.unique(layers.of_rows))
+            allocations=len(layers.rows), of_allocations=len(changes.recompute), layers=_count(layers.of_rows)
         )  # fmt: skip
         return changed_requests(requests, changes, layers), again
 
@@ -156,21 +193,12 @@ class Trace:
         ``follows``: take the addresses of segments from the trace, and release the same ones, for comparison.
         """
         rows = len(requests.row_sizes)
-        divisions = np.zeros(POWERS, np.int64)
-        divisions[: len(settings.divisions)] = settings.divisions
-        sizes_of_rows = rounded_up(requests.row_sizes, divisions)
-        is_request = (requests.actions == ALLOC) & (requests.rows < rows)
-        sizes = requests.sizes.copy()
-        sizes[is_request] = sizes_of_rows[requests.rows[is_request]]
-        is_oom = requests.actions == OOM
-        sizes[is_oom] = rounded_up(np.minimum(sizes[is_oom], _LARGEST_BYTES), divisions)
-        arenas = requests.arenas + np.where((is_request | is_oom) & (sizes <= SMALL_MOST_BYTES), 1, 0).astype(
-            np.int32
-        )
-        skipped = requests.skipped.copy()
-        skipped[
-            is_oom if follows else self._retries(limit_bytes)[requests.source] & (requests.rows >= rows)
-        ] = 1
+        rounded = self._rounded(requests, settings.divisions)
+        skipped = requests.skipped
+        without = np.flatnonzero(requests.actions == OOM) if follows else self._retried(requests, limit_bytes)
+        if len(without):
+            skipped = skipped.copy()
+            skipped[without] = 1
         replay = Replay(
             requests.kinds_of_arenas,
             rows,
@@ -183,7 +211,7 @@ class Trace:
             rounding=settings.rounding_bytes,
             follows=follows,
         )
-        if not self._begin(replay, requests, settings, sizes_of_rows):
+        if not self._begin(replay, requests, settings, rounded.of_rows):
             return None
         replay.shrink()
         reserved = np.zeros(len(requests.actions) + 1, np.int64)
@@ -192,10 +220,21 @@ class Trace:
         while not replay.is_out_of_memory and event < len(requests.actions):
             self.snapshot.go_on()
             event = replay.run(
-                event, requests.actions, requests.rows, requests.addresses, sizes, arenas, skipped,
+                event, requests.actions, requests.rows, requests.addresses, rounded.sizes, rounded.arenas, skipped,
                 requests.implicit_events, requests.implicit_rows, reserved[1:],
             )  # fmt: skip
         return replay, event, reserved
+
+    def _rounded(self, requests: Requests, divisions: tuple[int, ...]) -> Rounded:
+        """The sizes of blocks, which are the same for all settings that round alike."""
+        with self._lock:
+            if self._rounded_of is not requests:
+                self._rounded_of = requests
+                self._known_rounded.clear()
+            found = self._known_rounded.get(divisions)
+            if found is None:
+                found = self._known_rounded[divisions] = _rounded(requests, divisions)
+            return found
 
     @staticmethod
     def _allowed_bytes(settings: Settings, limit_bytes: int) -> int:
@@ -237,16 +276,16 @@ class Trace:
         """Whether the memory from before the first event is laid out differently."""
         return bool(len(requests.before)) and self._differs(self._settings(settings), requests)
 
-    def _retries(self, limit_bytes: int) -> Mask:
+    def _retried(self, requests: Requests, limit_bytes: int) -> npt.NDArray[np.intp]:
         """Events that released segments because a request got no memory at first.
 
         The program itself releases others (``empty_cache``). A retry is followed by a request for more than there was.
         """
         actions = self.device.event_action
         found = np.zeros(len(actions), np.bool_)
-        returns = np.flatnonzero(np.isin(actions, _RETURNS))
-        if not limit_bytes or not len(returns):
-            return found
+        returns = np.flatnonzero(np.isin(actions, _RETURNS)) if limit_bytes else _NO_EVENTS
+        if not len(returns):
+            return _NO_EVENTS
         breaks = np.flatnonzero(np.diff(returns) > 1) + 1
         number = self.device.info.device
         for series in np.split(returns, breaks):
@@ -260,16 +299,27 @@ class Trace:
                 > limit_bytes
             ):
                 found[series] = True
-        return found
+        return np.flatnonzero(found[requests.source] & (requests.rows >= len(requests.row_sizes)))
 
     # ---- answers -------------------------------------------------------------------------------------------------
 
     def calibrate(self) -> Calibration:
         """Replay with the recorded settings, and compare."""
-        return self.snapshot.keep(("calibration", self.device.info.device), self._calibrated)
+        found, self.recorded = self.snapshot.keep(("calibration", self.device.info.device), self._calibrated)
+        return found
 
-    def _calibrated(self) -> Calibration:
-        done = None if self.requests is None else self._run(self.recorded, self.requests, follows=True)
+    def _calibrated(self) -> tuple[Calibration, Settings]:
+        """The trace with the settings of the file, or with others that it doesn't say if these reproduce it."""
+        found = self._calibration(self.recorded)
+        if not found.exact and self.requests is not None:
+            for words, settings in unsaid_settings(self.snapshot, self.spans, self.recorded):
+                tried = self._calibration(settings)
+                if tried.exact:
+                    return replace(tried, assumed=words), settings
+        return found, self.recorded
+
+    def _calibration(self, settings: Settings) -> Calibration:
+        done = None if self.requests is None else self._run(settings, self.requests, follows=True)
         if done is None:
             reason = self.reason or phrase("what was there before its first event contradicts itself")
             return Calibration(
@@ -335,3 +385,8 @@ class Trace:
             # it failed, so less was free for PyTorch than requested, whatever the device had
             missing = max(self._driver_bytes(size) - min(free, _LARGEST_BYTES), 1)
         return Failure(event=event, asked_bytes=size, missing_bytes=missing)
+
+
+def _count(ascending: I64) -> int:
+    """How many different numbers there are."""
+    return int(np.count_nonzero(np.diff(ascending))) + bool(len(ascending))

@@ -1,7 +1,7 @@
 """The requests of a trace, as the replay kernel takes them: as recorded, or with changes.
 
-Changes are those of :class:`memlens.views.trace.what_if.ChangedRows`; ``recomputed.py`` decides which allocations are
-recomputed, and when.
+Changes are those of :class:`memlens.views.selection.changes.ChangedRows`; ``recomputed.py`` decides which are
+allocations to compute again, and when.
 """
 
 from typing import NamedTuple
@@ -15,9 +15,9 @@ from memlens.packs.pytorch.ooms import shared_pools
 from memlens.packs.pytorch.recomputed import Layers
 from memlens.store.kept import kept
 from memlens.store.snapshot import Snapshot
+from memlens.views.selection.changes import ChangedRows, halved
 from memlens.views.selection.columns import NEVER
 from memlens.views.trace.allocator.segments import segments_of, span_of_allocations
-from memlens.views.trace.what_if import ChangedRows
 
 ALLOC, FREE_REQUESTED, FREE_COMPLETED = (
     ACTIONS.index(name) for name in ("alloc", "free_requested", "free_completed")
@@ -139,7 +139,7 @@ def changed_requests(recorded: Requests, changes: ChangedRows, layers: Layers) -
     """The trace with changes. Allocations left out aren't changed otherwise; those freed at once aren't recomputed."""
     rows = len(recorded.row_sizes)
     sizes = recorded.row_sizes.copy()
-    sizes[changes.halve] = (sizes[changes.halve] + 1) // 2
+    sizes[changes.halve] = halved(sizes[changes.halve])
     is_before = _mask(recorded.before, rows)
     at_once = _mask(changes.free_at_once, rows)
     # memory from before the first event is freed before it
@@ -198,9 +198,12 @@ def _again(changed: Requests, layers: Layers, at_once: Mask) -> Requests:
     places = np.empty(len(order), np.int64)
     places[order] = at + np.arange(len(order))
 
+    before = np.append(0, np.cumsum(np.bincount(at, minlength=len(changed.actions))))
+
     def moved(events: I64) -> I64:
         """The new positions of the first run's events."""
-        return events + np.searchsorted(at, events, "right")
+        found: I64 = events + before[events + 1]
+        return found
 
     def moment(moments: U32) -> U32:
         inner = (moments > 0) & (moments != NEVER)

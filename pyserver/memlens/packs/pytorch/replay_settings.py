@@ -5,10 +5,13 @@ expandable segments (https://github.com/pytorch/pytorch/issues/183387). All vers
 """
 
 import re
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from msgspec import Struct
+from msgspec.structs import replace
 
 from memlens.errors import BadRequestError
 from memlens.model.timeline import ACTIONS
@@ -21,6 +24,10 @@ from memlens.views.trace.allocator.blocks import divisions_of
 _MAPS = tuple(ACTIONS.index(name) for name in ("segment_map", "segment_unmap"))
 _LARGEST_BYTES = 1 << 50
 _MOST_DIVISIONS = 1 << 31
+_LARGE = "large_segment_size_mb"
+_TRIED_DIVISIONS = (2, 4, 8, 16)
+_TRIED_SPLITS = (32, 64, 128, 256, 512)
+_MOST_TRIED_SIZES = 3
 _MOST_SHOWN = 100
 """Characters of a setting in an error."""
 POWERS = 16
@@ -169,7 +176,7 @@ def recorded_settings(snapshot: Snapshot, device: Device) -> Settings:
     threshold = known.get("garbage_collection_threshold")
     divisions = divisions_of(snapshot)
     conf = known.get("PYTORCH_CUDA_ALLOC_CONF")
-    large, rounding = (_conf(conf, name) for name in ("large_segment_size_mb", "max_non_split_rounding_mb"))
+    large, rounding = (_conf(conf, name) for name in (_LARGE, "max_non_split_rounding_mb"))
     return Settings(
         words="recorded",
         large_segment_size_mb=large or 20,
@@ -179,3 +186,25 @@ def recorded_settings(snapshot: Snapshot, device: Device) -> Settings:
         garbage_collection_threshold=threshold if isinstance(threshold, float) and 0 < threshold < 1 else 0,
         divisions=tuple(divisions.tolist()) if divisions.any() else (),
     )
+
+
+def unsaid_settings(
+    snapshot: Snapshot, spans: npt.NDArray[Any], recorded: Settings
+) -> Iterator[tuple[str, Settings]]:
+    """What may have been set where the file doesn't say it, as words and as settings.
+
+    Versions before 2.3 write no ``allocator_settings``, and later ones the size of large segments only in the text that
+    settings were set by, which is empty where a program sets them by itself.
+    """
+    known = snapshot.manifest.settings
+    if not known:
+        for number in _TRIED_DIVISIONS:
+            yield f"roundup_power2_divisions:{number}", replace(recorded, divisions=(number,) * POWERS)
+        for size in _TRIED_SPLITS:
+            yield f"max_split_size_mb:{size}", replace(recorded, max_split_size_mb=size)
+    if not _conf(known.get("PYTORCH_CUDA_ALLOC_CONF"), _LARGE):
+        sizes, counts = np.unique(spans["size"][spans["size"] % MIB == 0] // MIB, return_counts=True)
+        is_possible = (sizes > 10) & (sizes != recorded.large_segment_size_mb)
+        often = np.argsort(-counts[is_possible], kind="stable")[:_MOST_TRIED_SIZES]
+        for size in sizes[is_possible][often].tolist():
+            yield f"{_LARGE}:{size}", replace(recorded, large_segment_size_mb=size)

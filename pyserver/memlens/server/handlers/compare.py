@@ -34,6 +34,9 @@ def register(server: LanguageServer, registry: Registry) -> None:
         of_view=True,
         name=phrase("the comparison over time"),
     )
+    answer(
+        server, "memlens/compareSizes", comparisons.sizes, of_view=True, name=phrase("how large it may be")
+    )
     answer(server, "memlens/compareFlame", differences.flame, of_view=True)
     answer(server, "memlens/compareFlameSvg", differences.svg, of_view=True)
     answer(server, "memlens/compareFlameNode", differences.node, of_view=True)

@@ -90,6 +90,19 @@ class ComparedDevices(Struct, frozen=True, kw_only=True):
     filter: str = ""
 
 
+class CompareSizesParams(Struct, frozen=True, kw_only=True):
+    """A device of each trace, and the size of its batch, sequence or model."""
+
+    snapshot: str
+    other: str
+    device: int
+    other_device: int
+    size: int
+    other_size: int
+    capacity_bytes: int | None
+    """What can be reserved; None for what the larger trace says."""
+
+
 class CompareCurvesParams(ComparedDevices, frozen=True, kw_only=True):
     """What was live on two devices in columns over ``[x0, x1]`` of their axis; by default over the extent of both."""
 

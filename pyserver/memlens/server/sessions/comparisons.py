@@ -22,6 +22,7 @@ from memlens.server.protocol.compare import (
     CompareMomentsParams,
     CompareMomentsResult,
     CompareParams,
+    CompareSizesParams,
     CompareStacksParams,
     CompareStacksResult,
 )
@@ -37,6 +38,8 @@ from memlens.views.compare.sides import side_of
 from memlens.views.naming.places import places_of
 from memlens.views.selection.columns import check_columns
 from memlens.views.selection.sets import AllocationSet
+from memlens.views.trace.how_large import asked_in, check_size, how_large
+from memlens.views.trace.how_large_words import HowLargeAnswer, sizes_said
 
 T = TypeVar("T")
 
@@ -127,6 +130,21 @@ class Comparisons:
             [live if running else None for live, running in zip(beside, runs.tolist(), strict=True)],
             any(side.known is not None and side.known.inferred for side in (first, second)),
         )
+
+    async def sizes(self, params: CompareSizesParams) -> HowLargeAnswer:
+        """What grows from the trace of the smaller size to the other, and the largest that fits."""
+        check_size(params.size, params.capacity_bytes)
+        check_size(params.other_size, params.capacity_bytes)
+        sides = [
+            (params.size, params.device, self._registry.get(params.snapshot)),
+            (params.other_size, params.other_device, self._registry.get(params.other)),
+        ]
+        (small, small_device, smaller), (large, device, larger) = sorted(sides, key=lambda side: side[0])
+        asked = await smaller.ask_aside(lambda snapshot: asked_in(snapshot, small_device))
+        found = await larger.ask_aside(
+            lambda snapshot: how_large(snapshot, device, asked, (small, large), (), params.capacity_bytes)
+        )
+        return HowLargeAnswer(found, list(sizes_said(found, small)))
 
     async def _sides(
         self, mine: OpenSnapshot, other: OpenSnapshot, params: ComparedDevices

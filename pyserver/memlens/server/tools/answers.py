@@ -30,10 +30,11 @@ from memlens.views.heap.listing.thread_stacks import thread_with_stack
 from memlens.views.heap.objects.rows import number_of
 from memlens.views.heap.paths.with_cut import paths_to_object, paths_to_objects
 from memlens.views.lines.stack import stack_frames, totals
+from memlens.views.selection.changes import Changes
 from memlens.views.trace.details import details
 from memlens.views.trace.how_large import asked_in, at_least, how_large
 from memlens.views.trace.steps.whole import steps_and_growth
-from memlens.views.trace.what_if import Changes, what_if
+from memlens.views.trace.what_if import what_if
 
 _MOST_VARIABLES = 5
 """Of a frame."""

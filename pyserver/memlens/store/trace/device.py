@@ -2,13 +2,13 @@
 
 import copy
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from memlens.arrays import U32
+from memlens.arrays import I64, U32, Mask
 from memlens.model.info import DeviceInfo
 from memlens.model.timeline import NOTE_DTYPE
 from memlens.store.columns import Array, Columns, Count, Source, Stored, StoredIfAny, StoredTable
@@ -35,6 +35,20 @@ def with_live(info: DeviceInfo, live: Array, count: Array, time: Array | None) -
     )
 
 
+class Lives(NamedTuple):
+    """Allocations in the order of their starts, as they would have been."""
+
+    rows: U32
+    """The rows of the whole device that they are; a row may be there several times."""
+    sizes: I64
+    starts: U32
+    ends: U32
+
+    def where(self, chosen: Mask | npt.NDArray[np.intp]) -> "Lives":
+        """Some of them."""
+        return Lives(self.rows[chosen], self.sizes[chosen], self.starts[chosen], self.ends[chosen])
+
+
 def scope_of(device: int) -> str:
     """The beginning of the names of a device's files."""
     return f"{device}."
@@ -45,7 +59,8 @@ class Device(Columns):
 
     A *narrowed* device has only some of a device's allocations: fewer rows, and their sum as what was live. Its
     ``info`` is about them; events, times and axes are those of the whole device. So a row is not an allocation's number
-    minus the first one's: :meth:`allocations` and :meth:`row_of` convert between them.
+    minus the first one's: :meth:`allocations` and :meth:`row_of` convert between them. A *changed* one has them with
+    other sizes and lives.
     """
 
     time = StoredIfAny(np.int64, "events")
@@ -92,7 +107,10 @@ class Device(Columns):
         self.first_allocation = first_allocation
         self._whole: Device | None = None
         self.rows: U32 | None = None
-        """The rows of the whole device that this narrowed one has, ascending; None if it has all."""
+        """The rows of the whole device that this narrowed one has; None if it has all as they are.
+
+        They are ascending where none was changed.
+        """
 
     @property
     def whole(self) -> "Device":
@@ -105,26 +123,40 @@ class Device(Columns):
         return own.astype(np.uint32) + np.uint32(self.first_allocation)
 
     def row_of(self, allocation: int) -> int | None:
-        """The row of an allocation; None if it is on another device or excluded by the filter."""
+        """The first row of an allocation; None if it is on another device or excluded by the filter."""
         row = allocation - self.first_allocation
         if not 0 <= row < self.whole.info.allocations:
             return None
         if self.rows is None:
             return row
-        place = int(np.searchsorted(self.rows, np.uint32(row)))
-        return place if place < len(self.rows) and int(self.rows[place]) == row else None
+        places = np.flatnonzero(self.rows == np.uint32(row))
+        return int(places[0]) if len(places) else None
 
     def narrowed(self, rows: U32) -> "Device":
         """The device with only some of its rows, ascending. Its columns are copies, about 12 bytes an event."""
+        return self._with(rows, {})
+
+    def changed(self, lives: Lives) -> "Device":
+        """The whole device with its allocations as they would have been."""
+        # what the allocator would have made of another size isn't known here
+        rounded = np.where(lives.sizes == self.size[lives.rows], self.rounded[lives.rows], 0)
+        return self._with(
+            lives.rows,
+            {"size": lives.sizes, "rounded": rounded, "start": lives.starts, "end": lives.ends},
+        )
+
+    def _with(self, rows: U32, changed: Mapping[str, Array]) -> "Device":
         narrow = copy.copy(self)
         narrow._whole = self.whole
         narrow.rows = rows if self.rows is None else self.rows[rows]
-        # NumPy's index type, so that they aren't converted for each column
-        places = rows.astype(np.intp)
-        narrow._put({name: getattr(self, name).take(places) for name in _PER_ALLOCATION})
-        for name in _INFERRED:
-            column = getattr(self, name)
-            narrow._put({name: None if column is None else column.take(places)})
+        if len(rows) != self.info.allocations or not bool((rows[1:] > rows[:-1]).all()):
+            # NumPy's index type, so that they aren't converted for each column
+            places = rows.astype(np.intp)
+            for name in (*_PER_ALLOCATION, *_INFERRED):
+                column = None if name in changed else getattr(self, name)
+                if column is not None:
+                    narrow._put({name: column.take(places)})
+        narrow._put(changed)
         moments = self.info.events + 1
         if len(rows) and int(narrow.start.max()) >= moments:
             raise InconsistentError("An allocation starts after the last event")
@@ -134,6 +166,6 @@ class Device(Columns):
         narrow.info = with_live(info, narrow.live, narrow.live_count, self.time)
         return narrow
 
-    def _put(self, columns: Mapping[str, Array | None]) -> None:
+    def _put(self, columns: Mapping[str, Array]) -> None:
         """Replace columns of the archive."""
         vars(self).update(columns)

@@ -18,7 +18,7 @@ from memlens.store.trace.device import Device
 from memlens.texts import Text, phrase
 from memlens.views.naming.modules import modules_of_stacks
 from memlens.views.naming.operators import operators_of_stacks
-from memlens.views.selection import hints, masks
+from memlens.views.selection import changes, hints, masks
 from memlens.views.selection.language import EXCLUDES, Entry
 from memlens.views.selection.machinery import machinery_stacks
 from memlens.views.selection.terms import Term, amount_of, number_of, numbered, written_terms
@@ -61,6 +61,24 @@ def _amounts(term: Term, written: str) -> None:
         raise BadRequestError(phrase("'{written}' is compared with more than one value", written=written))
     for value in term.values:
         amount_of(term.field, value, written)
+
+
+def _filters(term: Term, written: str) -> None:
+    if term.negated:
+        raise BadRequestError(phrase("'{written}' can't be excluded: leave it out", written=written))
+    for value in term.values:
+        if any(each.field in changes.TERMS for each in parse(value)):
+            raise BadRequestError(phrase("'{written}' can't change what is changed", written=written))
+
+
+def _changing(field: str, what: str, example: str, note: str = "") -> AllocationTerm:
+    return AllocationTerm(
+        field=field,
+        entries=(Entry(f"{field}:", what, (example,), note),),
+        # all of them are there; `narrowed` changes some
+        rows=lambda _, device, __: np.ones(len(device.start), bool),
+        check=_filters,
+    )
 
 
 def _states(term: Term, written: str) -> None:
@@ -213,6 +231,10 @@ ALLOCATIONS = (
         ),
         rows=masks.state, stacks=masks.only_native, check=_states, of_sample=hints.of_states,
     ),
+    _changing("without", "as if it were not allocated", 'without:"file:model.py size>1MiB"', "its value is a filter"),
+    _changing("halve", "as if it had half as many bytes", "halve:file:model.py"),
+    _changing("free-at-once", "as if it were freed before the next event", "free-at-once:forward"),
+    _changing("recompute", "as if it were computed again for the backward pass", "recompute:module:Block"),
 )  # fmt: skip
 """The terms about allocations of a trace and samples of a profile, in the order in which they are listed."""
 TERMS = {term.field: term for term in ALLOCATIONS}
@@ -260,11 +282,21 @@ def stacks_where(snapshot: Snapshot, term: Term) -> Mask | None:
 
 
 def narrowed(snapshot: Snapshot, number: int, text: str) -> Device:
-    """The device of that number with only what matches a filter. Raises :class:`BadRequestError`."""
+    """The device of that number with only what matches a filter, and changed by it. Raises :class:`BadRequestError`.
+
+    What it matches is what was recorded: half of what is larger than a mebibyte is changed even if it then isn't.
+    """
     terms = parse(text)
     if not terms:
         return snapshot.device(number)
-    name = " ".join(map(str, terms))
-    return snapshot.narrowed(
-        number, name, lambda device: np.flatnonzero(matching(snapshot, device, terms)).astype(np.uint32)
-    )
+    changing = changes.changes_of(terms)
+    plain = [term for term in terms if term.field not in changes.TERMS]
+
+    def narrow(device: Device) -> Device:
+        if not changing.kinds:
+            return device.narrowed(np.flatnonzero(matching(snapshot, device, terms)).astype(np.uint32))
+        rows = changes.changed_rows(device, changing, lambda text: narrowed(snapshot, number, text))
+        lives = changes.lives_with(snapshot, device, rows)
+        return device.changed(lives.where(matching(snapshot, device, plain)[lives.rows]) if plain else lives)
+
+    return snapshot.narrowed(number, " ".join(map(str, terms)), narrow)

@@ -14,8 +14,9 @@ import apsw
 from memlens.errors import BadRequestError
 from memlens.store.snapshot import Snapshot
 from memlens.texts import phrase
+from memlens.views.selection.changes import Changes
 from memlens.views.sql.functions import Row, TableFunction, add_function
-from memlens.views.trace.what_if import Changes, what_if
+from memlens.views.trace.what_if import what_if
 
 WHAT_IF_FUNCTIONS = {
     "what_if": TableFunction(

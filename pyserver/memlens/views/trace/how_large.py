@@ -40,6 +40,7 @@ _MOST_UNCERTAIN = 0.1
 _CONSTANT = ("parameter", "optimizer_state", "gradient")
 """Categories, inferred ones included, that a larger batch doesn't change."""
 _MOST_LINES = 20
+_MOST_SIZE, _MOST_BYTES = 1 << 40, 1 << 50
 _MOST_TIMES = 64
 """By how much more than recorded a size is looked for."""
 
@@ -91,6 +92,8 @@ class HowLarge(Struct, frozen=True, kw_only=True):
     capacity_bytes: int | None
     largest: int | None
     """The largest size that fits for certain, if this is known and it is at least the smaller one's."""
+    possible: int | None
+    """The largest that fits if what isn't known is the same for each size."""
 
 
 class AtLeast(Struct, frozen=True, kw_only=True):
@@ -106,6 +109,12 @@ class AtLeast(Struct, frozen=True, kw_only=True):
     """That of the trace."""
     largest: int | None
     """None if not even the trace's own size certainly fits."""
+
+
+def check_size(size: int, capacity_bytes: int | None) -> None:
+    """Raises :class:`BadRequestError` for what is no size, or no memory."""
+    if not 0 < size <= _MOST_SIZE or (capacity_bytes is not None and not 0 < capacity_bytes <= _MOST_BYTES):
+        raise BadRequestError(phrase("A size is a number from 1 on"))
 
 
 def asked_in(snapshot: Snapshot, number: int | None) -> Asked:
@@ -161,7 +170,8 @@ def how_large(
         rows=[runs.row(size, recorded=size == large) for size in (large, *sorted({*others} - {large}))],
         lines=_lines(snapshot, device, growth, before),
         capacity_bytes=limit,
-        largest=None if limit is None else runs.largest(small, limit),
+        largest=None if limit is None else runs.largest(small, limit, 2),
+        possible=None if limit is None else runs.largest(small, limit, 0),
     )
 
 
@@ -200,7 +210,7 @@ def at_least(snapshot: Snapshot, number: int | None, size: int, capacity_bytes: 
         constant_bytes=int(device.size[live][is_constant[live]].sum()),
         capacity_bytes=limit,
         size=size,
-        largest=_Runs(trace, device, growth, size).largest(size, limit),
+        largest=_Runs(trace, device, growth, size).largest(size, limit, 2),
     )
 
 
@@ -250,19 +260,19 @@ class _Runs:
             most_reserved_bytes=max(found[0][1], found[1][1]),
         )
 
-    def fits(self, size: int, limit: int) -> bool:
-        """Whether a size certainly gets all its memory."""
-        done = self.trace.run("recorded", limit, self.trace.resized(self.bytes_of(size, 2)))
+    def fits(self, size: int, limit: int, otherwise: int) -> bool:
+        """Whether a size gets all its memory; ``otherwise`` is as for :meth:`bytes_of`."""
+        done = self.trace.run("recorded", limit, self.trace.resized(self.bytes_of(size, otherwise)))
         return done is not None and done.failure is None
 
-    def largest(self, least: int, limit: int) -> int | None:
+    def largest(self, least: int, limit: int, otherwise: int) -> int | None:
         """The largest size from ``least`` on that fits, by bisection."""
-        if not self.fits(least, limit):
+        if not self.fits(least, limit, otherwise):
             return None
         low, high = least, self.size * _MOST_TIMES
         while high - low > 1:
             middle = min((low + high) // 2, low * 2)
-            if self.fits(middle, limit):
+            if self.fits(middle, limit, otherwise):
                 low = middle
             else:
                 high = middle

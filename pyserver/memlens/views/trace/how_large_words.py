@@ -36,24 +36,31 @@ def sizes_said(found: HowLarge, small: int) -> Iterator[Text]:
         )
     if found.capacity_bytes is None:
         return
+    capacity = format_bytes(found.capacity_bytes)
     if found.largest is None:
+        yield phrase("Not even size {small} certainly fits into {capacity}.", small=small, capacity=capacity)
+    elif found.possible is None or found.possible <= found.largest:
+        yield phrase("Sizes of up to {size} fit into {capacity}.", size=found.largest, capacity=capacity)
+    else:
         yield phrase(
-            "Not even size {small} certainly fits into {capacity}.",
-            small=small,
-            capacity=format_bytes(found.capacity_bytes),
+            "Sizes of up to {size} certainly fit into {capacity}, and up to {most} if what isn't known is constant.",
+            size=found.largest,
+            capacity=capacity,
+            most=found.possible,
         )
-        return
-    yield phrase(
-        "Sizes of up to {size} fit into {capacity}.",
-        size=found.largest,
-        capacity=format_bytes(found.capacity_bytes),
-    )
 
 
 class AtLeastAnswer(Struct, frozen=True):
     """The largest size that fits by one trace, in sentences."""
 
     found: AtLeast
+    said: list[Text]
+
+
+class HowLargeAnswer(Struct, frozen=True):
+    """What grows between two traces and the largest size that fits, with its sentences."""
+
+    found: HowLarge
     said: list[Text]
 
 

@@ -3,10 +3,10 @@
 import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Annotated, Any, Literal, NamedTuple, Protocol
+from typing import Any, Literal, NamedTuple, Protocol
 
 import numpy as np
-from msgspec import Meta, Struct, field
+from msgspec import Struct
 
 from memlens.arrays import I64, U32
 from memlens.errors import BadRequestError
@@ -21,6 +21,7 @@ from memlens.views.answers import Axis
 from memlens.views.naming.frame_names import BEFORE_TRACE as ALLOCATED_EARLIER
 from memlens.views.naming.frame_names import NO_STACK, SPECIAL_NAMES
 from memlens.views.naming.labels import labels_of
+from memlens.views.selection.changes import ChangedRows, Changes, changed_rows
 from memlens.views.selection.columns import NEVER, axis_range, device_of, frame, live_rows, moments_between
 from memlens.views.selection.filters import narrowed
 from memlens.views.trace.allocator.segments import COMES, reserved_steps
@@ -36,35 +37,6 @@ MOST_LINES = 20
 """With blocks in segments that are partly free."""
 NOTICEABLE = 0.01
 """Settings that change the peak by a smaller share aren't worth a sentence."""
-
-Filters = Annotated[list[str], Meta(max_length=64)]
-
-
-class Changes(Struct, frozen=True, kw_only=True):
-    """Filters, by what is changed of the allocations that any of them matches."""
-
-    without: Filters = field(default_factory=list)
-    """They aren't asked for."""
-    halve: Filters = field(default_factory=list)
-    """They have half as many bytes."""
-    free_at_once: Filters = field(default_factory=list)
-    """They are freed before the next event."""
-    recompute: Filters = field(default_factory=list)
-    """They are freed when their layer has run, and asked for again when its backward pass begins."""
-
-    @property
-    def kinds(self) -> list[str]:
-        """The kinds of changes that have a filter."""
-        return [name for name in self.__struct_fields__ if getattr(self, name)]
-
-
-class ChangedRows(NamedTuple):
-    """The rows of a whole device by what is changed, ascending; as :class:`Changes`."""
-
-    without: U32
-    halve: U32
-    free_at_once: U32
-    recompute: U32
 
 
 class Calibration(Struct, frozen=True, kw_only=True):
@@ -82,6 +54,8 @@ class Calibration(Struct, frozen=True, kw_only=True):
     recorded_peak_reserved_bytes: int
     reason: Text | None
     """Why the trace can't be replayed; None if it can."""
+    assumed: str | None = None
+    """Settings that the file doesn't say and that reproduce the trace; None if it is replayed as the file says."""
 
 
 class Failure(Struct, frozen=True, kw_only=True):
@@ -214,6 +188,8 @@ class Requested(Protocol):
 class Replayed(Protocol):
     """A device's trace that a pack can replay."""
 
+    reason: Text | None
+    """Why it certainly can't be replayed; None where :meth:`calibrate` says that."""
     candidates: Sequence[str]
     """Settings that are tried if nothing is asked for."""
     combinations: Sequence[str]
@@ -271,7 +247,7 @@ def what_if(
         raise BadRequestError(phrase("At most {most} settings can be tried at once", most=MOST_SETTINGS))
     for each in settings:
         trace.check(each)
-    rows = _changed_rows(snapshot, device, changes)
+    rows = changed_rows(device, changes, lambda text: narrowed(snapshot, device.info.device, text))
     calibration = trace.calibrate()
     limit = trace.limit_bytes() if capacity_bytes is None else capacity_bytes
     reserved = _reserved(snapshot, device)
@@ -341,31 +317,14 @@ def what_if(
     )
 
 
-def as_if(snapshot: Snapshot, number: int | None, changes: Changes, columns: int, axis: Axis) -> Curves:
-    """The curves of :func:`what_if` alone, which take no replay but the first. Raises :class:`BadRequestError`."""
-    device, trace = replayed(snapshot, number)
-    if trace.calibrate().reason is not None:
-        raise BadRequestError(phrase("This trace can't be replayed"))
-    requested, _ = trace.changed(_changed_rows(snapshot, device, changes))
-    extent = axis_range(device, axis)
-    edges = _edges(device, axis, extent, columns)
-    return _curves(device, requested, extent, edges)
-
-
 def _curves(device: Device, requested: Requested, extent: AxisRange, edges: I64) -> Curves:
     recorded = _columns(np.asarray(device.live), edges)
     return Curves(extent.x0, extent.x1, recorded, _columns(requested.live, _inner(requested, edges)))
 
 
-def _changed_rows(snapshot: Snapshot, device: Device, changes: Changes) -> ChangedRows:
-    return ChangedRows(
-        *(_rows(snapshot, device.info.device, getattr(changes, name)) for name in ChangedRows._fields)
-    )
-
-
 def _inner(requested: Requested, edges: I64) -> I64:
     """The moments of a changed trace: one belongs to that after the event of its source."""
-    return np.searchsorted(np.append(0, requested.source + 1), edges, "left")
+    return np.where(edges > 0, np.searchsorted(requested.source, edges - 1, "left") + 1, 0)
 
 
 def whole_device(snapshot: Snapshot, number: int | None) -> Device:
@@ -395,21 +354,6 @@ def _is_better(row: Run, other: Run) -> bool:
     return other.out_of_memory is not None or row.peak_reserved_bytes < other.peak_reserved_bytes * (
         1 - NOTICEABLE
     )
-
-
-def _rows(snapshot: Snapshot, number: int, filters: Sequence[str]) -> U32:
-    """The rows that any of some filters matches."""
-    found: list[U32] = []
-    for text in filters:
-        rows = narrowed(snapshot, number, text).rows
-        if rows is None:
-            raise BadRequestError(phrase("{filter} matches all allocations", filter=text))
-        if not len(rows):
-            raise BadRequestError(
-                phrase("{filter} matches no allocation of device {device}", filter=text, device=number)
-            )
-        found.append(rows)
-    return np.unique(np.concatenate(found)) if found else np.empty(0, np.uint32)
 
 
 def _reserved(snapshot: Snapshot, device: Device) -> I64:

@@ -56,9 +56,18 @@ def exactness(found: Calibration) -> Text:
         )
         if not found.segments:
             return phrase("The replay reproduces {allocations} of the trace", allocations=allocations)
+        segments = phrase(plural(found.segments, "the {n} segment", "all {n} segments"), n=found.segments)
+        if found.assumed is not None:
+            return phrase(
+                "With {settings}, which the file doesn't say, the replay reproduces {segments} and "
+                "{allocations} of the trace",
+                settings=found.assumed,
+                segments=segments,
+                allocations=allocations,
+            )
         return phrase(
             "The replay reproduces {segments} and {allocations} of the trace",
-            segments=phrase(plural(found.segments, "the {n} segment", "all {n} segments"), n=found.segments),
+            segments=segments,
             allocations=allocations,
         )
     share = abs(found.peak_reserved_bytes / found.recorded_peak_reserved_bytes - 1)

@@ -8,7 +8,6 @@ import { count, said, t } from '../../base/l10n';
 import { Latest } from '../../base/latest';
 import { messageOf, shorten, visible } from '../../base/text';
 import type { TimelineContext } from '../context';
-import { allBut } from '../../shell/filter-terms';
 import type { Pane, PaneRoom } from '../../shell/pane';
 import { withSign } from '../../compare/comparison';
 import { Dropdown } from '../../widgets/choice';
@@ -24,19 +23,16 @@ class Replays {
   /** The row whose reserved memory is drawn; null for the first replay, else the trace itself. */
   readonly chosen = signal<number | null>(null);
   private readonly latest = new Latest();
-  private readonly latestCurve = new Latest();
 
   constructor(readonly context: TimelineContext) {}
 
   cancel(): void {
     this.latest.cancel();
-    this.latestCurve.cancel();
   }
 
   /** Replays with what is changed now, by the settings that may help. */
   ask(): void {
     const { api, device, axis, whatIf } = this.context;
-    this.askCurve();
     this.note.value = t('Replaying…');
     this.latest.ask(
       api.request('memlens/whatIf', { device: device.device, axis, changes: whatIf.filters }),
@@ -50,32 +46,6 @@ class Replays {
         this.note.value = messageOf(error);
       },
     );
-  }
-
-  /** What would be live, for the timeline: it is there before replays are. */
-  private askCurve(): void {
-    const { api, device, axis, whatIf } = this.context;
-    if (!whatIf.changes.some(({ on }) => on)) {
-      this.latestCurve.cancel();
-      return;
-    }
-    this.latestCurve.ask(
-      api.request('memlens/asIf', { device: device.device, axis, changes: whatIf.filters }),
-      ({ x0, x1, changed }) => {
-        whatIf.curve.value = { x0, x1, highest: Float64Array.from(changed) };
-      },
-      // the replay says what is wrong
-      () => {
-        whatIf.curve.value = null;
-      },
-    );
-  }
-
-  /** The filter of all but what is left out; null where none finds that. */
-  get others(): string | null {
-    const { without } = this.context.whatIf.filters;
-    const terms = without.map((term) => allBut(term));
-    return terms.length > 0 && terms.every((term) => term !== null) ? terms.join(' ') : null;
   }
 }
 
@@ -91,7 +61,7 @@ export const whatIfPane = (context: TimelineContext): Pane => {
 };
 
 function WhatIfView({ replays, room }: { readonly replays: Replays; readonly room: PaneRoom }): VNode {
-  const { context, others } = replays;
+  const { context } = replays;
   const { changes } = context.whatIf;
   const answer = replays.answer.value;
   return (
@@ -120,13 +90,6 @@ function WhatIfView({ replays, room }: { readonly replays: Replays; readonly roo
           {t(
             'To leave a line out, choose “What If Without This” in the menu of a row or of the picture. It can then also be halved, freed at once or computed again.',
           )}
-        </p>
-      )}
-      {others !== null && (
-        <p>
-          <button type="button" class="button secondary" onClick={() => context.setFilter(others)}>
-            {t('Show the Timeline Without What Is Left Out')}
-          </button>
         </p>
       )}
     </section>
@@ -190,11 +153,11 @@ function CurvePicture({
     values
       .map((value, at) => `${at === 0 ? 'M0 ' : 'V'}${(100 - (100 * value) / most).toFixed(2)}H${at + 1}`)
       .join('');
-  const words = `${allocatedWords(curves)}; ${t(
+  const words = `${allocatedWords(curves)}. ${t(
     '{0}: at most {1} reserved (dashed)',
     shorten(nameOf(row, shown), 200),
     bytes(Math.max(...reserved, 0)),
-  )}`;
+  )}.`;
   return (
     <figure class="what-if-curve">
       <svg viewBox={`0 0 ${recorded.length} 100`} preserveAspectRatio="none" role="img" aria-label={words}>

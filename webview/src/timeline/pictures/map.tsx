@@ -81,6 +81,7 @@ class MemoryMap {
     this.questions = new Questions((error) => context.failed(error));
     this.plot = new Plot(context, {
       method: 'memlens/memoryMap',
+      filter: 'filter',
       canvas: 'memlens-map-canvas',
       role: 'memory map',
       // Until the lanes are known there is nothing to look at.

@@ -1,7 +1,7 @@
 // Draws what the picture is measured against over its areas: lines that keep apart from colours by their background.
 
 import { t } from '../../base/l10n';
-import { limitOf, mostOf, outlineOf, peakOf, stepsInView } from '../scene/backdrop';
+import { limitOf, mostOf, outlineOf, stepsInView } from '../scene/backdrop';
 import type { Curve } from '../../canvas/marks';
 import { toPixelX, toPixelY, type PlotSize } from '../../canvas/camera';
 import { css } from '../../canvas/colour';
@@ -53,19 +53,17 @@ export function drawBackdrop(
   const rows = new LabelRows(context, model);
   if (backdrop.whole) {
     drawCurve(context, model, backdrop.whole, [2, 2]);
-    rows.add(t('Without the filter'), mostOf(backdrop.whole, model.camera));
-  }
-  if (backdrop.asIf) {
-    context.save();
-    besideLabels(context, width, height, labels);
-    drawCurve(context, model, backdrop.asIf, [5, 2]);
-    context.restore();
-    drawPeak(context, model, backdrop.asIf);
-    rows.add(t('With the changes'), mostOf(backdrop.asIf, model.camera));
+    rows.add(
+      backdrop.changed ? t('As recorded') : t('Without the filter'),
+      mostOf(backdrop.whole, model.camera),
+    );
   }
   if (backdrop.reserved) {
     drawCurve(context, model, backdrop.reserved, []);
-    rows.add(t('Reserved'), mostOf(backdrop.reserved, model.camera));
+    rows.add(
+      backdrop.changed ? t('Reserved as recorded') : t('Reserved'),
+      mostOf(backdrop.reserved, model.camera),
+    );
   }
   const limit = limitOf(model.flags, backdrop.reserved);
   if (limit !== null) {
@@ -123,23 +121,6 @@ function drawCurve(context: Context, model: OverlayModel, curve: Curve, dash: nu
     for (let i = 0; i + 1 < points.length; i += 2)
       context.lineTo((points[i] ?? 0) / model.scale, (points[i + 1] ?? 0) / model.scale);
   });
-}
-
-/** What is drawn next isn't drawn through labels: this curve goes through areas, not along their edges. */
-function besideLabels(context: Context, width: number, height: number, labels: readonly LabelBox[]): void {
-  context.beginPath();
-  context.rect(0, 0, width, height);
-  for (const { x0, x1, y } of labels) context.rect(x0 - 2, y - ROW_PX / 2, x1 - x0 + 4, ROW_PX);
-  context.clip('evenodd');
-}
-
-/** A ring where a curve is highest. */
-function drawPeak(context: Context, model: OverlayModel, curve: Curve): void {
-  const peak = peakOf(curve);
-  if (!peak) return;
-  const x = toPixelX(model.camera, model.plot, peak.x) / model.scale;
-  const y = toPixelY(model.camera, model.plot, peak.y) / model.scale;
-  twice(context, model, [], () => context.arc(x, y, 4, 0, 7));
 }
 
 /** A line with an outline of the background, so that it is seen on every colour. */

@@ -82,12 +82,13 @@ export function overlayModel(
   };
 }
 
-/** With a filter also what the peak is without it. */
+/** With a filter or changes also what the peak is without them. */
 function peakText({ device, backdrop }: OverlayState): string {
   const whole = backdrop.whole && mostOf(backdrop.whole, { x0: -Infinity, x1: Infinity });
   const peak = bytes(device.peak_bytes);
-  return whole === null
-    ? t('Peak {0}', peak)
+  if (whole === null) return t('Peak {0}', peak);
+  return backdrop.changed
+    ? t('Peak {0}, recorded {1}', peak, bytes(whole))
     : t('Peak {0} of {1}', peak, bytes(Math.max(whole, device.peak_bytes)));
 }
 

@@ -13,16 +13,22 @@ export interface StepMark {
 export interface Backdrop {
   /** Reserved memory; null where it isn't known. */
   readonly reserved: Curve | null;
-  /** What was live without the filter; null without one. */
+  /** What was live without the filter and the changes of a replay; null without both. */
   readonly whole: Curve | null;
-  /** What would have been live with the changes of a replay; null without any. */
-  readonly asIf: Curve | null;
+  /** Whether the picture is drawn with changes. */
+  readonly changed: boolean;
   readonly steps: readonly StepMark[];
   /** Steps are inferred from the repeating pattern. */
   readonly inferred: boolean;
 }
 
-export const NO_BACKDROP: Backdrop = { reserved: null, whole: null, asIf: null, steps: [], inferred: false };
+export const NO_BACKDROP: Backdrop = {
+  reserved: null,
+  whole: null,
+  changed: false,
+  steps: [],
+  inferred: false,
+};
 
 function columnOf(curve: Curve, x: number): number {
   const column = Math.floor(((x - curve.x0) / (curve.x1 - curve.x0)) * curve.highest.length);
@@ -37,14 +43,6 @@ export function mostOf(curve: Curve, { x0, x1 }: Pick<Camera, 'x0' | 'x1'>): num
   for (let column = columnOf(curve, x0); column <= last; column++)
     most = Math.max(most, curve.highest[column]!);
   return most > 0 ? most : null;
-}
-
-/** Where a curve is highest: the middle of its first highest column. */
-export function peakOf(curve: Curve): { readonly x: number; readonly y: number } | null {
-  const y = mostOf(curve, { x0: -Infinity, x1: Infinity });
-  if (y === null) return null;
-  const column = curve.highest.indexOf(y) + 0.5;
-  return { x: curve.x0 + (column / curve.highest.length) * (curve.x1 - curve.x0), y };
 }
 
 /** The corners of a curve's outline in view, from left to right, in device pixels: x, y, x, y, … */

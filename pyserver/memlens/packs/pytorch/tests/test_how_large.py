@@ -1,6 +1,7 @@
 """How large something may be: figures by hand, and real traces that are predicted from two others of the program."""
 
 import contextlib
+import pickle
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -8,6 +9,8 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 from tests.python.conftest import DATA, real_files
+from tests.python.lsp_client import LspClient, RpcError
+from tests.python.server_harness import open_view
 from tests.python.test_allocator import open_data
 
 from memlens.errors import BadRequestError
@@ -16,6 +19,8 @@ from memlens.store.snapshot import Snapshot
 from memlens.views.trace.how_large import HowLarge, asked_in, at_least, how_large
 from memlens.views.trace.how_large_words import at_least_said, sizes_said
 from memlens.views.trace.what_if import what_if
+
+pytest_plugins = ("tests.python.server_fixtures",)
 
 
 def trained(size: int, *, more: bool = False, noise: int = 0) -> dict[str, Any]:
@@ -86,8 +91,34 @@ def test_what_has_no_pair_makes_a_range(beside: Callable[..., HowLarge]) -> None
     row = found.rows[1]
     assert (row.peak_allocated_bytes // MIB, row.most_allocated_bytes // MIB) == (234 + 8, 234 + 32)
     assert (row.peak_reserved_bytes // MIB, row.most_reserved_bytes // MIB) == (234 + 20, 234 + 32)
+    # 11 needs 208 and 28, 12 needs 234 and 32, or 20 if the 8 MiB are constant
+    fits = beside(trained(4, noise=8, more=True), trained(6, noise=8), (4, 6), capacity_bytes=254 * MIB)
+    assert (fits.largest, fits.possible) == (11, 12)
+    assert str(list(sizes_said(fits, 4))[-1]) == (
+        "Sizes of up to 11 certainly fit into 254 MiB, and up to 12 if what isn't known is constant."
+    )
     with pytest.raises(BadRequestError, match="have no counterpart"):
         beside(trained(4, noise=20, more=True), trained(6, noise=20), (4, 6))
+
+
+@pytest.mark.slow
+def test_a_view_asks_beside_another(server: LspClient, tmp_path: Path) -> None:
+    views = {}
+    for size, name in ((6, "v1"), (4, "v1.other")):
+        path = tmp_path / f"{size}.pickle"
+        path.write_bytes(pickle.dumps(trained(size)))
+        views[size] = open_view(server, path, name)["snapshot"]
+    asked = {"device": 0, "other_device": 0, "capacity_bytes": 207 * MIB}
+    for own, other in ((6, 4), (4, 6)):
+        sizes = {"snapshot": views[own], "other": views[other], "size": own, "other_size": other}
+        found = server.request("memlens/compareSizes", {**asked, **sizes})
+        assert found["found"]["largest"] == 10
+        growths = {line["name"]["text"]: line["growth"] for line in found["found"]["lines"]}
+        assert growths["a.py:6 (scores)"] == "quadratic"
+        assert sorted(growths.values()) == ["constant", "linear", "quadratic"]
+        assert found["said"][-1] == "Sizes of up to 10 fit into 207 MiB."
+    with pytest.raises(RpcError):
+        server.request("memlens/compareSizes", {**asked, **sizes, "other_size": 4})
 
 
 def test_sizes_that_say_nothing_are_refused(beside: Callable[..., HowLarge]) -> None:

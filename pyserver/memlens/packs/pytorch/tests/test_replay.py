@@ -22,8 +22,9 @@ from memlens.packs.pytorch.tests.reference_allocator import (
     ReferenceAllocator,
 )
 from memlens.store.snapshot import Snapshot
-from memlens.views.trace.what_if import Calibration, Changes, Failure, Run, WhatIf, what_if
-from memlens.views.trace.what_if_words import conclusion
+from memlens.views.selection.changes import Changes
+from memlens.views.trace.what_if import Calibration, Failure, Run, WhatIf, what_if
+from memlens.views.trace.what_if_words import conclusion, exactness
 
 SETTINGS: dict[str, dict[str, Any]] = {
     "default": {},
@@ -171,6 +172,36 @@ def test_a_whole_trace_is_reproduced_and_every_setting_comes_to_what_it_does(
     for row, settings in zip(found.rows[1:], SETTINGS.values(), strict=True):
         assert row.peak_reserved_bytes == served(steps, **settings).peak, row.settings
         assert row.out_of_memory is None
+
+
+@pytest.mark.parametrize(
+    ("assumed", "settings"),
+    [
+        ("roundup_power2_divisions:4", {"divisions": 4}),
+        ("max_split_size_mb:32", {"max_split": 32 * MIB}),
+        ("large_segment_size_mb:12", {"large": 12 * MIB}),
+        (None, {}),
+    ],
+)
+def test_settings_that_a_file_does_not_say_are_found(
+    assumed: str | None, settings: dict[str, Any], made: Callable[[dict[str, Any]], Snapshot]
+) -> None:
+    allocator = served(program(1, 700), **settings)
+    data = allocator.snapshot()
+    if assumed is not None and assumed.startswith("large"):
+        # as where the program set them by itself
+        data["allocator_settings"]["PYTORCH_CUDA_ALLOC_CONF"] = ""
+    else:
+        # as before PyTorch 2.3
+        del data["allocator_settings"]
+    found = what_if(made(data), settings=["default"])
+    assert found.calibration.exact
+    assert found.calibration.assumed == assumed
+    said = str(exactness(found.calibration))
+    assert said.startswith(
+        "The replay" if assumed is None else f"With {assumed}, which the file doesn't say, "
+    )
+    assert found.rows[1].peak_reserved_bytes == served(shown(allocator.events)).peak
 
 
 class Watched(ReferenceAllocator):

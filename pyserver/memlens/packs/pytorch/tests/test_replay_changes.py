@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from tests.python.conftest import real_programs
 from tests.python.test_allocator import open_data
@@ -14,9 +15,14 @@ from memlens.packs.pytorch.ooms import marks, oom
 from memlens.packs.pytorch.tests.reference_allocator import MIB, DeviceFullError, ReferenceAllocator
 from memlens.store.snapshot import Snapshot
 from memlens.store.tables import fill as tables
+from memlens.views.selection.changes import Changes
+from memlens.views.selection.columns import device_of, live_rows
+from memlens.views.selection.terms import quoted
 from memlens.views.sql.query import SqlSession
 from memlens.views.sql.schema import schema_of
-from memlens.views.trace.what_if import Again, Changes, Run, WhatIf, as_if, what_if
+from memlens.views.trace.picture.boxes import Box
+from memlens.views.trace.picture.viewport import viewport
+from memlens.views.trace.what_if import Again, Run, WhatIf, what_if
 from memlens.views.trace.what_if_words import computed_again, conclusion, fragmentation, largest
 
 ENGINE = {
@@ -24,6 +30,7 @@ ENGINE = {
     "line": 0,
     "name": "torch::autograd::Engine::evaluate_function(std::shared_ptr<torch::autograd::GraphTask>&)",
 }
+KINDS = ("without", "halve", "free-at-once", "recompute")
 LINES = {"x": 5, "t": 6, "y": 7}
 """The lines of a layer."""
 
@@ -211,10 +218,13 @@ def test_layers_of_real_steps_are_those_of_their_models(
     layers = next((layers for name, layers in expected.items() if path.name.startswith(name)), None)
     if layers is None:
         return
-    found = what_if(looked_at(path), 0, changes=Changes(recompute=["size>0"]))
+    snapshot = looked_at(path)
+    found = what_if(snapshot, 0, changes=Changes(recompute=["size>0"]))
     assert found.again is not None
     assert found.again.layers == layers
     assert found.rows[1].peak_allocated_bytes <= found.rows[0].peak_allocated_bytes
+    for kind in KINDS:
+        check_timeline(snapshot, 0, kind, "size>64KiB")
 
 
 def test_lines_that_keep_segments_reserved_are_named(made: Callable[..., Snapshot]) -> None:
@@ -258,12 +268,66 @@ def test_what_changes_come_to_is_said(made: Callable[..., Snapshot]) -> None:
     assert said(found).startswith("With these changes ")
 
 
-@pytest.mark.parametrize("kind", ["without", "halve"])
-def test_the_timeline_is_drawn_as_if_before_replays_are_there(
-    made: Callable[..., Snapshot], kind: str
-) -> None:
-    snapshot, changes = made(PLAIN), Changes(**{kind: ["file:b.py"]})
-    curves = as_if(snapshot, None, changes, 7, "event")
-    assert curves == what_if(snapshot, changes=changes, columns=7).curves
-    assert len(curves.recorded) == len(curves.changed) == 7
-    assert max(curves.changed) < max(curves.recorded) == 60 * MIB
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("before", [0, 4])
+def test_the_timeline_is_that_of_the_replay(made: Callable[..., Snapshot], kind: str, before: int) -> None:
+    snapshot = made(STEP, lost=before)
+    check_timeline(snapshot, 0, kind, "file:layer.py")
+
+
+def check_timeline(snapshot: Snapshot, number: int, kind: str, text: str) -> None:
+    """A device's live bytes with changes, in each moment, against the replay's; and what they are made of."""
+    changed = device_of(snapshot, number, f"{kind}:{quoted(text)}")
+    changes = Changes(**{kind.replace("-", "_"): [text]})
+    axis = changed.info.event_axis
+    found = what_if(
+        snapshot, number, settings=["default"], changes=changes, columns=int(axis.x1 - axis.x0), axis="event"
+    )
+    assert found.curves is not None
+    assert changed.live[: len(found.curves.changed)].tolist() == found.curves.changed
+    assert changed.info.peak_bytes == max(found.curves.changed)
+    assert bool((np.diff(changed.start.astype(np.int64)) >= 0).all())
+    for moment in {0, changed.info.peak_moment, changed.info.events // 2, changed.info.events}:
+        rows = live_rows(changed, moment)
+        assert changed.size[rows].sum() == changed.live[moment]
+        assert changed.live_count[moment] == len(rows)
+
+
+def test_what_the_picture_is_made_of_with_changes(made: Callable[..., Snapshot]) -> None:
+    snapshot = made(STEP)
+    # by hand: x1 10, y1 8, x2 10, y2 8 are held when g2 is asked for, and then x1 and x2 aren't
+    (whole, again) = (device_of(snapshot, 0, text) for text in ("", "recompute:file:layer.py"))
+    assert whole.info.peak_bytes == 42 * MIB
+    x1 = int(np.flatnonzero(whole.size == 10 * MIB)[0])
+    lives = np.flatnonzero(again.rows == x1)
+    assert len(lives) == 2
+    assert again.end[lives[0]] <= again.start[lives[1]] < again.end[lives[1]]
+    assert again.row_of(whole.first_allocation + x1) == lives[0]
+    (halved,) = (device_of(snapshot, 0, text) for text in ("halve:file:layer.py:5 size>9MiB",))
+    assert set(halved.size.tolist()) == {5 * MIB}
+    picture = viewport(
+        snapshot,
+        0,
+        Box("event", 0.0, float(whole.info.events), 0.0, 64.0 * MIB, 64, 64),
+        "halve:file:layer.py:5",
+    )
+    assert (
+        picture.geometry
+        != viewport(
+            snapshot, 0, Box("event", 0.0, float(whole.info.events), 0.0, 64.0 * MIB, 64, 64)
+        ).geometry
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "part"),
+    [
+        ("-halve:file:layer.py", "can't be excluded"),
+        ('halve:"without:x"', "can't change what is changed"),
+        ("halve:file:nowhere.py", "matches no allocation"),
+        ("recompute:size<5MiB", "None of the allocations to compute again"),
+    ],
+)
+def test_changes_that_mean_nothing_are_refused(made: Callable[..., Snapshot], text: str, part: str) -> None:
+    with pytest.raises(BadRequestError, match=part):
+        device_of(made(STEP), 0, text)
