@@ -56,7 +56,7 @@ test('a line is left out, and it would have fitted', async () => {
   await drawnWith({ 'model.py:22': '20 MiB', 'model.py:43': '40 MiB' }, 'peak 60 MiB');
   await view.locator('.what-if-sizes summary').click();
   await view.locator('.what-if-sizes input[name=size]').fill('8');
-  await view.locator('.what-if-sizes button').click();
+  await view.locator('.what-if-ask').click();
   await view.locator('.what-if-sizes p').filter({ hasText: 'Not even size 8 certainly fits into' }).waitFor();
   await view.settled();
   await view.assertAccessible(['What if']);

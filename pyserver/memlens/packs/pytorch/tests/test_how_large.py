@@ -116,7 +116,7 @@ def test_a_view_asks_beside_another(server: LspClient, tmp_path: Path) -> None:
         growths = {line["name"]["text"]: line["growth"] for line in found["found"]["lines"]}
         assert growths["a.py:6 (scores)"] == "quadratic"
         assert sorted(growths.values()) == ["constant", "linear", "quadratic"]
-        assert found["said"][-1] == "Sizes of up to 10 fit into 207 MiB."
+        assert found["said"][-1]["text"] == "Sizes of up to 10 fit into 207 MiB."
     with pytest.raises(RpcError):
         server.request("memlens/compareSizes", {**asked, **sizes, "other_size": 4})
 
