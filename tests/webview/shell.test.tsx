@@ -242,16 +242,23 @@ const sentence = (template: string, values: Readonly<Record<string, TextPart>> =
   ...part(template.replace(/\{(\w+)\}/g, (_, name: string) => values[name]?.text ?? '')),
   ...{ template, values },
 });
-const HELD = { line: part('model.py:39', { line: LINE }), size: part('2 GiB', { evidence: EVIDENCE }) };
+const BYTES = { amount: 2 ** 31, unit: 'bytes', kind: 'live', sql: '' } as const;
+const HELD = {
+  line: part('model.py:39', { line: LINE }),
+  size: part('2 GiB', { evidence: EVIDENCE, figure: BYTES }),
+};
 const finding = (title: string): SnapshotFinding => ({
   ...{ rule: 'dominates', title, text: 'model.py:39 holds 2 GiB.', evidence: EVIDENCE },
   sentence: sentence('{line} holds {size}.', HELD),
-  ...{ figure: { amount: 2 ** 31, unit: 'bytes', kind: 'live', sql: '' }, line: LINE, inferred: true },
+  ...{ figure: BYTES, line: LINE, inferred: true },
   ...{ objects: null, evidence_from: [], subject: '', is_note: false, brief: null },
 });
 const HEADLINE: HeadlineAnswer = {
   rule: 'peak',
-  sentences: [sentence('Peak {peak}.', { peak: part('4 GiB') }), sentence('Held by {line}.', HELD)],
+  sentences: [
+    sentence('Peak {peak}.', { peak: part('4 GiB') }),
+    sentence('Held by {line}.', { line: HELD.line }),
+  ],
   text: 'Peak 4 GiB. Held by model.py:39.',
   warnings: [{ code: 'ring_buffer', message: sentence('Recording started mid-run.'), device: 0 }],
 };
@@ -396,12 +403,12 @@ test('the summary links lines and evidence, copies as text, and counts the warni
 
   one(host, '.headline-text .link').click();
   const best = one(host, '.headline-finding');
-  assert.match(best.textContent, /^Most memory: model\.py:39 holds 2 GiB\. \(inferred\) Show/);
+  assert.match(best.textContent, /^Most memory: model\.py:39 holds 2 GiB\. \(inferred\)Show/);
   const links = [...best.querySelectorAll<HTMLElement>('.link')];
-  // the line is linked where it stands, and not a second time
+  // the line is linked where it stands, and not a second time; the amount beside it is no link
   assert.deepEqual(
     links.map((each) => each.textContent),
-    ['model.py:39', '2 GiB', 'Show', '2 findings, 1 warning2 findings1'],
+    ['model.py:39', 'Show', '1 finding, 1 warning1 finding1'],
   );
   links[1]?.click();
   one(host, '.headline-copy').click();
@@ -414,13 +421,14 @@ test('the summary links lines and evidence, copies as text, and counts the warni
   const list = one(host, '.headline-list');
   assert.ok(list.hidden);
   const all = one(host, '.headline-all');
-  assert.equal(all.title, '2 findings, 1 warning');
+  // that which stands there as a whole isn't said again
+  assert.equal(all.title, '1 finding, 1 warning');
   all.click();
   await drawn();
   assert.equal(all.getAttribute('aria-expanded'), 'true');
   assert.ok(!list.hidden);
   assert.deepEqual(texts(list, 'h2'), ['Findings', 'Warnings']);
-  assert.equal(texts(list, 'ol li').length, 2);
+  assert.equal(texts(list, 'ol li').length, 1);
   assert.deepEqual(texts(list, 'ul li'), ['Recording started mid-run.']);
   press(all, 'Escape');
   await drawn();
@@ -443,7 +451,7 @@ test('the finding that a headline ends with stands below it, with its evidence',
   assert.equal(one(host, '.headline-text').textContent.trim(), 'Peak 4 GiB. Held by model.py:39.');
   assert.match(
     one(host, '.headline-finding').textContent,
-    /^Grows: model\.py:39 grows to 2 GiB\. \(inferred\) Show/,
+    /^Grows: model\.py:39 grows to 2 GiB\. \(inferred\)Show/,
   );
 });
 
@@ -454,7 +462,7 @@ test('what a headline says of a line is not repeated below it', async () => {
   const others = { ...finding('Grows'), figure: { ...finding('').figure, amount: 7 } };
   const session = { openFrame: never, showObjects: null, showEvidence: never, copy: never };
   for (const [found, below, link] of [
-    [[finding('Most memory'), others], /^Grows:/, '2 findings, 1 warning'],
+    [[finding('Most memory'), others], /^Grows:/, '1 warning'],
     [[finding('Most memory')], null, '1 warning'],
   ] as const) {
     const summary = new Summary(server(false, headline, [...found]), [], never);
@@ -469,6 +477,28 @@ test('what a headline says of a line is not repeated below it', async () => {
     else assert.match(shown?.textContent ?? '', below);
     assert.equal(one(host, '.headline-all').title, link);
   }
+});
+
+test('the headline has the first sentence of each part alone, and the list all of them', async () => {
+  const host = root();
+  const grows = {
+    ...finding('Grows'),
+    ...{ text: '…', sentence: sentence('{line} grows to {size}. Something keeps it.', HELD) },
+  };
+  const joined = sentence('{a} {b}', { a: sentence('First here.'), b: sentence('Then this.') });
+  const headline = {
+    ...HEADLINE,
+    sentences: [sentence('Peak {peak}. It is high.', { peak: part('4 GiB') }), joined],
+  };
+  const summary = new Summary(server(false, headline, [grows]), [], never);
+  const session = { openFrame: never, showObjects: null, showEvidence: never, copy: never };
+  render(<Headline summary={summary} session={session} next={NEXT} />, host);
+  summary.turnTo(0);
+  summary.find();
+  await drawn();
+  assert.equal(one(host, '.headline-text').textContent.trim(), 'Peak 4 GiB. First here.');
+  assert.equal(one(host, '.headline-finding p').textContent, 'Grows: model.py:39 grows to 2 GiB. (inferred)');
+  assert.match(one(host, '.headline-list li').textContent, /Something keeps it/);
 });
 
 test('a finding whose first sentence is the headline is one click away', async () => {

@@ -54,11 +54,16 @@ export function Headline({ summary, session, next: step }: HeadlineProps): VNode
   const notes = findings.filter(({ is_note: isNote }) => isNote);
   const next =
     ending ?? findings.find((each) => !each.is_note && (headline === null || !isSaid(each, headline)));
-  // the only one is listed where the headline has its first sentence alone
-  const listed =
-    findings.length > 1 || findings.some((each) => each.evidence_from.length > 0 || each.is_note)
-      ? findings.filter((each) => !each.is_note)
-      : [];
+  const failed = headline?.rule === 'out_of_memory';
+  // A heap dump's headline has its findings in it: the first stands beside its size, the others are listed.
+  const above = sentences.slice(0, headline?.rule === 'heap' ? 2 : ending && !failed ? -1 : undefined);
+  const shown = failed || (headline?.rule === 'heap' && above.length > 1) ? undefined : next;
+  // what the rows say as a whole isn't said again
+  const isWhole = (each: SnapshotFinding): boolean =>
+    each.evidence_from.length === 0 &&
+    !hasMore(each.sentence) &&
+    (each === shown || (headline !== null && isSaid(each, headline)));
+  const listed = findings.filter((each) => !each.is_note && !isWhole(each));
   const counts = [
     ...(listed.length > 0 ? [plural(listed.length, '{0} finding', '{0} findings')] : []),
     ...(notes.length > 0 ? [plural(notes.length, '{0} note', '{0} notes')] : []),
@@ -89,11 +94,9 @@ export function Headline({ summary, session, next: step }: HeadlineProps): VNode
   );
   const looking = summary.looking.value;
   const searching = looking && <Searching looking={looking} summary={summary} />;
-  const failed = headline?.rule === 'out_of_memory';
   // beside the finding, of which there are more; beside the headline where warnings are all
-  const below = next !== undefined && listed.length > 0;
-  const above = sentences.slice(0, ending ? -1 : undefined);
-  const kind = `${next ? '' : ' only'}${above.length === 1 ? ' short' : ''}${failed ? ' failed' : ''}`;
+  const below = shown !== undefined && listed.length > 0;
+  const kind = `${shown ? '' : ' only'}${failed ? ' failed' : ''}`;
   return (
     <section
       class={`headline${kind}`}
@@ -106,15 +109,20 @@ export function Headline({ summary, session, next: step }: HeadlineProps): VNode
     >
       <div class="headline-row">
         {sentences.length === 0 && searching}
-        <p class="headline-text" role="status" hidden={sentences.length === 0 && searching !== null}>
+        <p
+          class="headline-text"
+          role="status"
+          title={above.map(said).map(visible).join(' ')}
+          hidden={sentences.length === 0 && searching !== null}
+        >
           {above.map((sentence, index) => (
             <span key={index} class={['headline-first', 'headline-second'][index] ?? ''}>
-              <Part part={sentence} session={session} />{' '}
+              <Part part={sentence} session={session} isBrief figures={!hasLine(sentence)} />{' '}
             </span>
           ))}
         </p>
         <div class="headline-buttons">
-          {(!below || failed) && all}
+          {!below && all}
           <button
             type="button"
             class="icon-button headline-copy"
@@ -126,12 +134,13 @@ export function Headline({ summary, session, next: step }: HeadlineProps): VNode
           </button>
         </div>
       </div>
-      {next && (
+      {shown && (
         <div class="headline-row headline-finding">
-          <p class="headline-text">
-            <Finding finding={next} session={session} copy={() => copyFinding(next)} />
+          <p class="headline-text" title={visible(said(shown.sentence))}>
+            <FindingText finding={shown} session={session} isBrief />
           </p>
-          {below && !failed && all}
+          <FindingEnd finding={shown} session={session} copy={() => copyFinding(shown)} />
+          {below && all}
         </div>
       )}
       {!next && !failed && summary.findings.value !== null && <Next {...step} />}
@@ -224,18 +233,28 @@ function Warnings({ warnings }: { readonly warnings: readonly FileWarning[] }): 
   );
 }
 
-/** A finding in a sentence, with its evidence and its line a click away. */
-export function Finding({
-  finding,
-  session,
-  copy,
-}: {
+interface FindingProps {
   readonly finding: SnapshotFinding;
   readonly session: FindingSession;
   /** As Markdown. */
   readonly copy: () => void;
-}): VNode {
-  const { sentence, evidence, line, inferred, objects } = finding;
+}
+
+/** A finding in a sentence, with its evidence and its line a click away. */
+export function Finding(props: FindingProps): VNode {
+  return (
+    <>
+      <FindingText {...props} /> <FindingEnd {...props} />
+    </>
+  );
+}
+
+function FindingText({
+  finding,
+  session,
+  isBrief = false,
+}: Omit<FindingProps, 'copy'> & { readonly isBrief?: boolean }): VNode {
+  const { sentence, line, inferred } = finding;
   const title = named(finding.title);
   const linked = partsOf(sentence).some(
     (part) => part.line !== null && part.line.frame === line?.frame && !showsObjects(part, session),
@@ -243,7 +262,8 @@ export function Finding({
   const marked = finding.text.includes('(inferred)');
   return (
     <>
-      <strong class="headline-rule">{visible(title)}:</strong> <Part part={sentence} session={session} />
+      <strong class="headline-rule">{visible(title)}:</strong>{' '}
+      <Part part={sentence} session={session} isBrief={isBrief} figures={!hasLine(sentence)} />
       {inferred && !marked && <span class="muted"> ({t('inferred')})</span>}
       {line && !linked && (
         <>
@@ -254,36 +274,42 @@ export function Finding({
             press={(beside) => session.openFrame(line, beside)}
           />
         </>
-      )}{' '}
-      <span class="finding-end">
-        {evidence && (
-          <Link
-            text={t('Show')}
-            title={t('Show the evidence')}
-            press={() => session.showEvidence(evidence)}
-          />
-        )}
-        {objects && session.showObjects && (
-          <Link
-            text={t('Show')}
-            title={t('Show the objects')}
-            press={() => {
-              session.showObjects?.(objects);
-            }}
-          />
-        )}{' '}
-        <button
-          type="button"
-          class="icon-button finding-copy"
-          title={t('Copy as Markdown')}
-          aria-label={visible(t('Copy “{0}” as Markdown', title))}
-          onClick={copy}
-        >
-          <Icon name="copy" />
-        </button>
-      </span>
+      )}
     </>
   );
+}
+
+function FindingEnd({ finding: { title, evidence, objects }, session, copy }: FindingProps): VNode {
+  return (
+    <span class="finding-end">
+      {evidence && (
+        <Link text={t('Show')} title={t('Show the evidence')} press={() => session.showEvidence(evidence)} />
+      )}
+      {objects && session.showObjects && (
+        <Link
+          text={t('Show')}
+          title={t('Show the objects')}
+          press={() => {
+            session.showObjects?.(objects);
+          }}
+        />
+      )}{' '}
+      <button
+        type="button"
+        class="icon-button finding-copy"
+        title={t('Copy as Markdown')}
+        aria-label={visible(t('Copy “{0}” as Markdown', named(title)))}
+        onClick={copy}
+      >
+        <Icon name="copy" />
+      </button>
+    </span>
+  );
+}
+
+/** Whether a sentence has a link to a line: its figures are none then, so that what is beside each other does one thing. */
+function hasLine(sentence: TextPart): boolean {
+  return partsOf(sentence).some(({ line }) => line !== null);
 }
 
 /** Whether a click on a part shows objects: a line of its own is then for Ctrl+click alone. */
@@ -294,6 +320,10 @@ function showsObjects({ evidence, objects, line }: TextPart, { showObjects }: Fi
 interface PartProps {
   readonly part: TextPart;
   readonly session: FindingSession;
+  /** Without what follows the first of its sentences. */
+  readonly isBrief?: boolean;
+  /** Whether amounts lead to what has them. */
+  readonly figures?: boolean;
   /** The brackets and marks that stand next to it. */
   readonly before?: string;
   readonly after?: string;
@@ -303,8 +333,8 @@ const OPENING = /[([{“‘«]+$/;
 const CLOSING = /^[)\]}”’».,;:!?…]+/;
 
 /** A sentence or a piece of one; no line begins or ends between a link and the marks beside it. */
-function Part({ part, session, before = '', after = '' }: PartProps): VNode {
-  const link = linkOf(part, session);
+function Part({ part, session, isBrief = false, figures = true, before = '', after = '' }: PartProps): VNode {
+  const link = linkOf(part, session, figures);
   if (link)
     return before + after === '' ? (
       link
@@ -324,7 +354,8 @@ function Part({ part, session, before = '', after = '' }: PartProps): VNode {
       </>
     );
   // words stand before, between and after the values
-  const all = [...pieces(part.template, part.values, (value) => value)];
+  const every = pieces(part.template, part.values, (value) => value);
+  const all = [...(isBrief ? firstSentence(every) : every)];
   const last = all.length - 1;
   const words = (at: number): string => {
     const piece = all[at];
@@ -341,14 +372,33 @@ function Part({ part, session, before = '', after = '' }: PartProps): VNode {
           before: OPENING.exec(words(at - 1))?.[0] ?? '',
           after: CLOSING.exec(words(at + 1))?.[0] ?? '',
         };
-        return <Part key={at} part={piece} session={session} {...marks} />;
+        return <Part key={at} part={piece} {...{ session, isBrief, figures }} {...marks} />;
       })}
     </>
   );
 }
 
+type Pieces = readonly (string | TextPart)[];
+
+/** The pieces of a text up to the end of its first sentence, or the first of several texts in a row. */
+function firstSentence(all: Pieces): Pieces {
+  if (all.length > 3 && all.every((piece) => typeof piece !== 'string' || piece.trim() === ''))
+    return [...all.slice(0, 2), ''];
+  for (const [at, piece] of all.entries()) {
+    const end = typeof piece === 'string' ? piece.search(/[.!?] /) : -1;
+    if (end >= 0 && typeof piece === 'string') return [...all.slice(0, at), piece.slice(0, end + 1)];
+  }
+  return all;
+}
+
+/** Whether a text has more than one sentence. */
+function hasMore({ template, values }: TextPart): boolean {
+  const all = pieces(template, values, (value) => value);
+  return firstSentence(all) !== all || all.some((piece) => typeof piece !== 'string' && hasMore(piece));
+}
+
 /** What leads somewhere, as a link; null for what doesn't. */
-function linkOf(part: TextPart, session: FindingSession): VNode | null {
+function linkOf(part: TextPart, session: FindingSession, figures: boolean): VNode | null {
   const { line, evidence, objects } = part;
   const text = said(part);
   // an object is shown by a click, as everywhere, and its source opened by Ctrl+click
@@ -373,7 +423,7 @@ function linkOf(part: TextPart, session: FindingSession): VNode | null {
         press={(beside) => session.openFrame(line, beside)}
       />
     );
-  if (evidence)
+  if (evidence && (figures || part.figure === null))
     return <Link text={text} title={t('Show the evidence')} press={() => session.showEvidence(evidence)} />;
   return null;
 }
