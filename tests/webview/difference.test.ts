@@ -116,7 +116,13 @@ describe('the boxes of a difference', () => {
     const plot = { width: 100, height: 18, rowHeight: 18, upwards: false };
     const pixels = new Uint32Array(plot.width * plot.height);
     const ink = { background: 0, more: 7, moreStripe: 7, mark: 9 };
-    rasteriseFlame(pixels, g, { plot, camera: { x0: 0, x1: 1, top: 0 }, colours: Uint32Array.of(1, 2, 3), ink, marks });
+    rasteriseFlame(pixels, g, {
+      plot,
+      camera: { x0: 0, x1: 1, top: 0 },
+      colours: Uint32Array.of(1, 2, 3),
+      ink,
+      marks,
+    });
     const column = (x: number): number[] =>
       Array.from({ length: plot.height }, (_, y) => pixels[y * plot.width + x] ?? -1);
     assert.deepEqual(column(5), [9, 9, ...Array<number>(15).fill(1), 0]);

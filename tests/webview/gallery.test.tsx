@@ -8,7 +8,7 @@ import assert from 'node:assert/strict';
 import { afterEach, test } from 'node:test';
 import type { GalleryRow, GraphInfo, Requests, TypeRow } from '../../extension/shared/protocol.gen';
 import { imagesPane } from '../../webview/src/graph/gallery';
-import type { GraphContext } from '../../webview/src/graph/context';
+import type { GraphSession } from '../../webview/src/graph/session';
 import { selectionMenu } from '../../webview/src/graph/menu';
 import { restoreGraph } from '../../webview/src/graph/state';
 import { EVERYTHING } from '../../webview/src/shell/context';
@@ -41,7 +41,7 @@ type Asked =
   | { readonly is: 'thumbnails'; readonly of: readonly number[] };
 
 /** A view whose server has images, and a browser that draws them; each third is as large as an answer may be. */
-function made(): { readonly context: GraphContext; readonly asked: Asked[]; readonly did: unknown[] } {
+function made(): { readonly context: GraphSession; readonly asked: Asked[]; readonly did: unknown[] } {
   const asked: Asked[] = [];
   const did: unknown[] = [];
   const answers: Record<string, (params: never) => unknown> = {
@@ -79,7 +79,7 @@ function made(): { readonly context: GraphContext; readonly asked: Asked[]; read
     failed: (error: unknown) => {
       throw error;
     },
-  } as unknown as GraphContext;
+  } as unknown as GraphSession;
   const bitmap = { width: 20, height: 10, close: () => undefined };
   Object.assign(globalThis, { createImageBitmap: () => Promise.resolve(bitmap) });
   return { context, asked, did };
@@ -189,11 +189,12 @@ test('keys, a click and the menu lead to the object, and what is copied is exact
 test('a type whose instances are images leads to them', () => {
   const { context, did } = made();
   const info: GraphInfo = { ...INFO, image_types: [1] };
+  const session = Object.assign(context, { info });
   const type = { number: 1, type: 'σ.Μ' } as TypeRow;
   const menuOf = (kind: number): readonly (string | undefined)[] =>
-    selectionMenu({ ...context, info }, { is: 'type', kind }, type.type).map((item) => item?.text);
+    selectionMenu(session, { is: 'type', kind }, type.type).map((item) => item?.text);
   assert.equal(menuOf(1).length, menuOf(0).length + 1);
-  const entry = selectionMenu({ ...context, info }, { is: 'type', kind: 1 }, type.type).at(-1);
+  const entry = selectionMenu(session, { is: 'type', kind: 1 }, type.type).at(-1);
   if (entry && 'run' in entry) entry.run();
   assert.deepEqual(did, ['type:"=σ.Μ"']);
 });

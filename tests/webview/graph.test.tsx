@@ -34,7 +34,7 @@ import { FLAME_KEYS } from '../../webview/src/flame/keys';
 import { termOf } from '../../webview/src/graph/allocations';
 import { bookmarksPane, HeapBookmarks, Note } from '../../webview/src/graph/bookmarks';
 import { ComparePane } from '../../webview/src/graph/compare';
-import type { GraphContext } from '../../webview/src/graph/context';
+import type { GraphSession } from '../../webview/src/graph/session';
 import { dominatorsPane } from '../../webview/src/graph/dominators';
 import { Inspector } from '../../webview/src/graph/inspector';
 import { mayBeDefined, mayHaveSource, selectionMenu } from '../../webview/src/graph/menu';
@@ -79,7 +79,7 @@ function contextWith(
   answers: Readonly<Record<string, unknown>>,
   selection: HeapSelection | null = null,
   info: GraphInfo = INFO,
-): GraphContext & { readonly did: unknown[] } {
+): GraphSession & { readonly did: unknown[] } {
   const did: unknown[] = [];
   const api = {
     request: (method: string) => ({
@@ -102,7 +102,7 @@ function contextWith(
     failed: (error: unknown) => {
       throw error;
     },
-  } as unknown as GraphContext & { readonly did: unknown[] };
+  } as unknown as GraphSession & { readonly did: unknown[] };
 }
 
 /** What the strip over the picture knows. */
@@ -119,13 +119,13 @@ const overviewOf = (
 
 /** The details beside a picture; `outline` is told the group of an object. */
 function inspectorOf(
-  context: GraphContext,
+  context: GraphSession,
   outline: (group: number | null) => void = () => undefined,
 ): Inspector {
-  return new Inspector(
-    { ...context, arrange: never, whileShown: () => undefined },
-    { focus: never, outline },
-  );
+  return new Inspector(Object.assign(context, { arrange: never, whileShown: () => undefined }), {
+    focus: never,
+    outline,
+  });
 }
 
 async function shown(pane: Pane): Promise<HTMLElement> {
@@ -949,7 +949,9 @@ test('a comparison: its rows by type, and a series of dumps as lines with a lege
     'memlens/compareHeapTypes': { rows: [compared, { ...compared, type: 'Δ' }], total: 2 },
     'memlens/heapSeries': series,
   };
-  const context = { ...contextWith(answers), format: { ...ADDRESSES, has_lasting_ids: true } };
+  const context = Object.assign(contextWith(answers), {
+    format: { ...ADDRESSES, has_lasting_ids: true },
+  });
   const compare = {
     ...{ ownName: 'α', unlike: null, settings: { otherFirst: true }, open: null },
     other: { is: 'open', uri: 'file:///β', name: 'β', orderedBy: 'modified', older: true, itself: false },

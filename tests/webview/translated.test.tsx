@@ -27,7 +27,7 @@ import type {
 import type { PictureId } from '../../extension/shared/commands';
 import type { Api } from '../../webview/src/api';
 import { deviceFigures } from '../../webview/src/base/format';
-import type { TimelineContext } from '../../webview/src/timeline/context';
+import type { TimelineSession } from '../../webview/src/timeline/session';
 import { Dock } from '../../webview/src/shell/dock';
 import { FileBar } from '../../webview/src/shell/file-bar';
 import { FilterBox } from '../../webview/src/shell/filter-box';
@@ -123,8 +123,8 @@ const INFO: TimelineInfo = {
 /** A view whose server has one answer for each question. */
 function contextWith(
   answers: Readonly<Record<string, unknown>>,
-  more: Partial<TimelineContext> = {},
-): TimelineContext {
+  more: Partial<TimelineSession> = {},
+): TimelineSession {
   const said: string[] = [];
   const api = {
     request: (method: string) => ({ answer: Promise.resolve(answers[method]), cancel: nothing }),
@@ -144,7 +144,7 @@ function contextWith(
     say: (text: string) => said.push(text),
     failed: never,
     ...more,
-  } as unknown as TimelineContext;
+  } as unknown as TimelineSession;
 }
 
 async function assertPane(pane: Pane, what: string): Promise<void> {

@@ -4,7 +4,7 @@ import { useSignal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
 import { isCancelled } from '../base/latest';
 import type { Pending } from '../base/request';
-import type { GraphContext } from './context';
+import type { GraphSession } from './session';
 
 interface Asked<T> {
   readonly found: T | null;
@@ -17,7 +17,7 @@ interface Asked<T> {
 }
 
 /** It is given up with the part of the page. */
-export function useAsked<T>(context: GraphContext, make: () => Pending<T>, known: T | null = null): Asked<T> {
+export function useAsked<T>(context: GraphSession, make: () => Pending<T>, known: T | null = null): Asked<T> {
   const found = useSignal<T | null>(known);
   const pending = useSignal<Pending<T> | null>(null);
   useEffect(() => () => pending.peek()?.cancel(), [pending]);

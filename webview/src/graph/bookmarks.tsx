@@ -11,7 +11,8 @@ import { BookmarkList } from '../shell/bookmark-list';
 import { BOOKMARKS, bookmarksOf } from '../shell/bookmarks-pane';
 import type { Pane, PaneOf } from '../shell/pane';
 import { IconButton } from '../widgets/icon-button';
-import { sameSelection, type GraphContext } from './context';
+import { sameSelection } from './selected';
+import type { GraphSession } from './session';
 import { ObjectButton } from './object-button';
 import { objectText, shortType } from './words';
 
@@ -59,9 +60,9 @@ function nameOf({ object, place, name, objects }: HeapBookmark): string {
   return plural(objects, '{0} object: {1}', '{0} objects: {1}', type);
 }
 
-export const bookmarksPane = { ...BOOKMARKS, make: makePane } satisfies PaneOf<GraphContext>;
+export const bookmarksPane = { ...BOOKMARKS, make: makePane } satisfies PaneOf<GraphSession>;
 
-function makePane(context: GraphContext): Pane {
+function makePane(context: GraphSession): Pane {
   return bookmarksOf<HeapBookmark>({
     bookmarks: context.bookmarks,
     columns: [
@@ -90,7 +91,7 @@ const KIND_NAMES: Readonly<Record<HeapSelection['is'], string>> = {
   group: t('Group'),
 };
 
-function Name({ one, context }: { readonly one: HeapBookmark; readonly context: GraphContext }): VNode {
+function Name({ one, context }: { readonly one: HeapBookmark; readonly context: GraphSession }): VNode {
   if (one.object) return <ObjectButton row={one.object} context={context} />;
   return <bdi title={visible(said(one.name))}>{visible(nameOf(one))}</bdi>;
 }
@@ -101,7 +102,7 @@ export function Note({
   context: { bookmarks },
 }: {
   readonly selection: HeapSelection;
-  readonly context: Pick<GraphContext, 'bookmarks'>;
+  readonly context: Pick<GraphSession, 'bookmarks'>;
 }): VNode | null {
   const one = bookmarks.of(selection);
   if (!one) return null;

@@ -26,7 +26,8 @@ import {
   type CompareSort,
 } from './compare-columns';
 import { FindingsPart } from './compared-findings';
-import { isSelected, type GraphContext } from './context';
+import { isSelected } from './selected';
+import type { GraphSession } from './session';
 import { selectionMenu } from './menu';
 import { SeriesPart } from './series';
 import { HeapTree } from './tree';
@@ -53,7 +54,7 @@ export class ComparePane implements Pane {
 
   /** `compare` has what is compared with, which the host reports. */
   constructor(
-    private readonly context: GraphContext,
+    private readonly context: GraphSession,
     private readonly compare: Compare,
   ) {
     this.series = new SeriesPart(context, () => {

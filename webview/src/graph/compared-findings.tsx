@@ -14,7 +14,7 @@ import { named, plural, said, t } from '../base/l10n';
 import { visible } from '../base/text';
 import { arrow, direction, type Compare } from '../compare/comparison';
 import { Finding } from '../shell/headline';
-import type { GraphContext } from './context';
+import type { GraphSession } from './session';
 
 export class FindingsPart {
   /** Words that all rows shown have. */
@@ -25,7 +25,7 @@ export class FindingsPart {
   private of = '';
 
   constructor(
-    private readonly context: GraphContext,
+    private readonly context: GraphSession,
     private readonly compare: Compare,
   ) {}
 

@@ -8,7 +8,7 @@ import type { Pending } from '../base/request';
 import { bytes, count, exactBytes } from '../base/format';
 import { t } from '../base/l10n';
 import { shorten, visible } from '../base/text';
-import type { GraphContext } from './context';
+import type { GraphSession } from './session';
 import { canExplain } from './menu';
 import { PlaceButton } from './place';
 
@@ -20,7 +20,7 @@ export function Actions({
   isReachable = true,
 }: {
   readonly selection: HeapSelection;
-  readonly context: GraphContext;
+  readonly context: GraphSession;
   readonly place: Pick<ObjectRow, 'file' | 'line'> | null;
   readonly hasSource: boolean;
   readonly isReachable?: boolean;
@@ -120,7 +120,7 @@ interface Pages<T> {
 export function usePages<T>(
   first: readonly T[],
   total: number,
-  context: GraphContext,
+  context: GraphSession,
   ask: (offset: number) => Pending<{ readonly rows: readonly T[] }>,
 ): Pages<T> {
   const further = useSignal<readonly T[]>([]);

@@ -16,7 +16,7 @@ import { plural, said, t } from '../base/l10n';
 import { shorten, visible } from '../base/text';
 import { useAsked } from './asked';
 import { totalTitle } from './columns';
-import type { GraphContext } from './context';
+import type { GraphSession } from './session';
 import { located } from './groups';
 import { Actions, Figures, MoreButton, Name, nativeFigures, Section, usePages } from './details-parts';
 import { hasImages, mayBeDefined, mayHaveSource, ofType } from './menu';
@@ -37,7 +37,7 @@ export function ObjectDetails({
   context,
 }: {
   readonly found: ObjectAnswer;
-  readonly context: GraphContext;
+  readonly context: GraphSession;
 }): VNode {
   const { object: row, roots, fields, dominator, allocated, image } = found;
   const name = ownName(row);
@@ -162,7 +162,7 @@ function Extends({
   context,
 }: {
   readonly rows: readonly ClassRow[];
-  readonly context: GraphContext;
+  readonly context: GraphSession;
 }): VNode | null {
   if (rows.length === 0) return null;
   return (
@@ -197,7 +197,7 @@ function EqualImages({
   context,
 }: {
   readonly found: ObjectAnswer;
-  readonly context: GraphContext;
+  readonly context: GraphSession;
 }): VNode {
   const { rows, total } = found.equal_images;
   if (total === 0) return <></>;
@@ -217,7 +217,7 @@ interface DominatedProps {
   readonly of: ObjectRow;
   readonly first: readonly ObjectRow[];
   readonly total: number;
-  readonly context: GraphContext;
+  readonly context: GraphSession;
 }
 
 function Dominated({ of, first, total, context }: DominatedProps): VNode {
@@ -237,7 +237,7 @@ export function TypeDetails({
   context,
 }: {
   readonly found: InstancesAnswer;
-  readonly context: GraphContext;
+  readonly context: GraphSession;
 }): VNode {
   const { type, instances } = found;
   const place = instances.find(({ file }) => file !== null) ?? null;
@@ -285,7 +285,7 @@ export function GroupDetails({
   context,
 }: {
   readonly found: GroupAnswer;
-  readonly context: GraphContext;
+  readonly context: GraphSession;
 }): VNode {
   const { node, name, path, largest, fitting } = found;
   const declared = name !== null && name.file !== '' && name.line > 0 ? name : null;
@@ -359,7 +359,7 @@ function Largest({
   context,
 }: {
   readonly rows: readonly ObjectRow[];
-  readonly context: GraphContext;
+  readonly context: GraphSession;
 }): VNode {
   return (
     <Section title={t('Largest objects')}>
@@ -373,7 +373,7 @@ function ObjectList({
   context,
 }: {
   readonly rows: readonly ObjectRow[];
-  readonly context: GraphContext;
+  readonly context: GraphSession;
 }): VNode {
   return (
     <ul class="heap-list">
@@ -397,7 +397,7 @@ function withoutThem(found: RetainedAnswer): string {
  * What all instances retain together. That of a type is asked for at once, as it is known or soon worked out; with a filter
  * it may take a walk over the whole heap.
  */
-function Together({ kind, context }: { readonly kind: number; readonly context: GraphContext }): VNode {
+function Together({ kind, context }: { readonly kind: number; readonly context: GraphSession }): VNode {
   const { found, isPending, done, ask, drop } = useAsked(context, () =>
     context.api.request('memlens/heapRetained', { kind, group: null, filter: context.filter }),
   );

@@ -18,7 +18,8 @@ import {
   spare,
   totalTitle,
 } from './columns';
-import { isSelected, type GraphContext } from './context';
+import { isSelected } from './selected';
+import type { GraphSession } from './session';
 import { mayHaveSource, selectionMenu } from './menu';
 import { HeapTree, treePane } from './tree';
 import { TreeChoice } from './tree-choice';
@@ -49,9 +50,9 @@ export const dominatorsPane = {
   title: TITLE,
   palette: 'Show Dominator Tree',
   make: makePane,
-} satisfies PaneOf<GraphContext>;
+} satisfies PaneOf<GraphSession>;
 
-function makePane(context: GraphContext): Pane {
+function makePane(context: GraphSession): Pane {
   const isOfPaths = (): boolean => context.tree.peek() === 'paths';
   const tree = new HeapTree<TreeRow>(TITLE, context, {
     keptFor: 'dominators',

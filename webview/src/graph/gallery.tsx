@@ -17,7 +17,8 @@ import { copyItems, copyTable, type CopiedTable } from '../widgets/copy';
 import { IconButton } from '../widgets/icon-button';
 import type { MenuEntry } from '../widgets/menu';
 import { TileGrid, type Tile } from '../widgets/tile-grid';
-import { sameSelection, type GraphContext } from './context';
+import { sameSelection } from './selected';
+import type { GraphSession } from './session';
 import { draw } from './image-file';
 import { mayHaveSource, selectionMenu } from './menu';
 import { Thumbnails, type Shown } from './thumbnails';
@@ -33,9 +34,9 @@ export const imagesPane = {
   palette: 'Show Images of a Heap Dump',
   offered: ({ info }) => info.image_types.length > 0,
   make: makePane,
-} satisfies PaneOf<GraphContext>;
+} satisfies PaneOf<GraphSession>;
 
-function makePane(context: GraphContext): Pane {
+function makePane(context: GraphSession): Pane {
   const gallery = new Gallery(context);
   const order = signal(context.state.images);
   return {
@@ -78,7 +79,7 @@ class Gallery {
   /** What is asked for, by its first row. */
   private readonly asked = new Map<number, Pending<GalleryAnswer>>();
 
-  constructor(private readonly context: GraphContext) {
+  constructor(private readonly context: GraphSession) {
     this.thumbnails = new Thumbnails(
       context.api,
       () => this.tiles.update(),

@@ -25,7 +25,7 @@ import { plural, t } from '../base/l10n';
 import { turned } from '../base/latest';
 import { shorten } from '../base/text';
 import { Dropdown } from '../widgets/choice';
-import type { GraphContext } from './context';
+import type { GraphSession } from './session';
 import { groupOf, groupingsOf, located, TREES, UNREACHABLE, type Grouping, type TreeForm } from './groups';
 import { selectionMenu } from './menu';
 import { TREE_NAMES, TreeChoice, totalText } from './tree-choice';
@@ -53,7 +53,7 @@ export class Icicle {
   private readonly grouped = signal<Grouping>('type');
 
   /** `regrouped` is called after the boxes were grouped by something else. */
-  constructor(private readonly context: GraphContext) {
+  constructor(private readonly context: GraphSession) {
     const places = new Places(() => false);
     this.plot = new FlamePlot(
       {

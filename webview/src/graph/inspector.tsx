@@ -20,7 +20,7 @@ import { IconButton } from '../widgets/icon-button';
 import type { PanelRoom } from '../shell/frame';
 import { Note } from './bookmarks';
 import type { Session } from '../shell/session';
-import type { GraphContext } from './context';
+import type { GraphSession } from './session';
 import type { Icicle } from './icicle';
 import { located } from './groups';
 import { GroupDetails, ObjectDetails, TypeDetails } from './details';
@@ -40,7 +40,7 @@ export class Inspector {
   private of = '';
 
   constructor(
-    private readonly context: GraphContext & Pick<Session, 'arrange' | 'whileShown'>,
+    private readonly context: GraphSession & Pick<Session, 'arrange' | 'whileShown'>,
     private readonly picture: Pick<Icicle, 'focus' | 'outline'>,
   ) {
     context.whileShown(() => {
@@ -217,7 +217,7 @@ function Missing({ text, lookedFor, advice, downloadable, download }: MissingPro
 interface DetailsProps {
   readonly answer: Signal<Answer | null>;
   readonly missing: Signal<MissingSource | null>;
-  readonly context: GraphContext;
+  readonly context: GraphSession;
   readonly close: () => void;
 }
 

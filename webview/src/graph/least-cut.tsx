@@ -5,14 +5,14 @@ import type { VNode } from 'preact';
 import type { LeastCutAnswer } from '../../../extension/shared/protocol.gen';
 import { t } from '../base/l10n';
 import { shorten, visible } from '../base/text';
-import type { GraphContext } from './context';
+import type { GraphSession } from './session';
 import { ObjectButton } from './object-button';
 import { bytesAndNative, objectText } from './words';
 
 /** Shown where more than one reference holds the objects, so that cutting one of them frees nothing. */
 export function LeastCut(props: {
   readonly found: ReadonlySignal<LeastCutAnswer | null>;
-  readonly context: GraphContext;
+  readonly context: GraphSession;
 }): VNode | null {
   const found = props.found.value;
   if (found === null || found.references.length < 2) return null;

@@ -5,7 +5,7 @@ import type { ObjectsLink } from '../../../extension/shared/protocol.gen';
 import { t } from '../base/l10n';
 import { exactly } from '../base/text';
 import type { MenuEntry, MenuItem } from '../widgets/menu';
-import type { GraphContext } from './context';
+import type { GraphSession } from './session';
 import { located } from './groups';
 
 /** Whether something can keep it alive: the group of everything is none of the program's objects. */
@@ -14,7 +14,7 @@ export function canExplain(selection: HeapSelection): boolean {
 }
 
 /** Whether instances of a type are images. */
-export function hasImages({ info }: GraphContext, type: number): boolean {
+export function hasImages({ info }: GraphSession, type: number): boolean {
   return info.image_types.includes(type);
 }
 
@@ -34,7 +34,7 @@ const UNDECLARED = /^(?:[[(]|(?:boolean|byte|char|double|float|int|long|short)(?
 
 /** Whether an object may have source: where objects come with lines those that have one, else by their types. */
 export function mayHaveSource(
-  { format }: Pick<GraphContext, 'format'>,
+  { format }: Pick<GraphSession, 'format'>,
   { file, type }: { readonly file: string | null; readonly type: string },
 ): boolean {
   return file !== null || (format.source_kinds.length === 0 && !UNDECLARED.test(type));
@@ -42,7 +42,7 @@ export function mayHaveSource(
 
 /** The same of a type; a dump says the line of one by its objects. */
 export function mayBeDefined(
-  { format: { source_kinds: kinds } }: Pick<GraphContext, 'format'>,
+  { format: { source_kinds: kinds } }: Pick<GraphSession, 'format'>,
   { kind, type }: { readonly kind: string; readonly type: string },
 ): boolean {
   return kinds.length > 0 ? kinds.includes(kind) : !UNDECLARED.test(type);
@@ -50,7 +50,7 @@ export function mayBeDefined(
 
 /** `name` is what a type is called. Nothing keeps alive what isn't reachable. */
 export function selectionMenu(
-  context: GraphContext,
+  context: GraphSession,
   selection: HeapSelection,
   name = '',
   hasSource = true,

@@ -17,7 +17,7 @@ import {
   spare,
   type HeapColumn,
 } from './columns';
-import type { GraphContext } from './context';
+import type { GraphSession } from './session';
 import { leaveOutItems, type LeaveOut } from './left-out';
 import { mayHaveSource, selectionMenu } from './menu';
 import { HeapTree } from './tree';
@@ -36,7 +36,7 @@ import {
   type Cell,
 } from './words';
 
-function columnsOf({ info }: GraphContext): readonly HeapColumn<never>[] {
+function columnsOf({ info }: GraphSession): readonly HeapColumn<never>[] {
   return [
     nameColumn(t('From the roots'), t('References, and the types they lead to'), 130),
     spare(figureColumn(t('Objects'), t('Explained objects whose paths lead through here'), 80)),
@@ -60,7 +60,7 @@ function columnsOf({ info }: GraphContext): readonly HeapColumn<never>[] {
 
 /** The paths to all objects of a type or group, merged; what is known of them goes into `merged`. */
 export function mergedTree(
-  context: GraphContext,
+  context: GraphSession,
   merged: Signal<PathNodesAnswer | null>,
   leaveOut: LeaveOut,
 ): HeapTree<PathNode> {
@@ -124,7 +124,7 @@ function Target({ row: { targets, example, type } }: { readonly row: PathNode })
 }
 
 /** Asks for the paths to what is selected now. */
-export function showMerged(tree: HeapTree<PathNode>, context: GraphContext): void {
+export function showMerged(tree: HeapTree<PathNode>, context: GraphSession): void {
   tree.show(t('Paths from roots, merged'), gridColumns(columnsOf(context), null));
 }
 

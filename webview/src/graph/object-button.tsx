@@ -2,7 +2,7 @@
 
 import type { VNode } from 'preact';
 import type { ObjectRow } from '../../../extension/shared/protocol.gen';
-import type { GraphContext } from './context';
+import type { GraphSession } from './session';
 import { PlaceButton } from './place';
 import { objectText, objectTitle } from './words';
 
@@ -11,7 +11,7 @@ export function ObjectButton({
   context,
 }: {
   readonly row: ObjectRow;
-  readonly context: GraphContext;
+  readonly context: GraphSession;
 }): VNode {
   const { file, line } = row;
   return (

@@ -3,7 +3,7 @@
 import { signal } from '@preact/signals';
 import type { VNode } from 'preact';
 import type { HeapOverviewAnswer, RealmRow, ShareRow } from '../../../extension/shared/protocol.gen';
-import type { GraphContext } from './context';
+import type { GraphSession } from './session';
 import { css } from '../canvas/colour';
 import { theme } from '../canvas/theme';
 import { sampleColours } from '../flame/colours';
@@ -20,7 +20,7 @@ export class Overview {
   private readonly answer = signal<HeapOverviewAnswer | null>(null);
 
   constructor(
-    private readonly context: Pick<GraphContext, 'api' | 'info' | 'list' | 'failed'>,
+    private readonly context: Pick<GraphSession, 'api' | 'info' | 'list' | 'failed'>,
     /** The picture's, which stand at the end of the line. */
     private readonly Controls: () => VNode,
   ) {

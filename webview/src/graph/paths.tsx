@@ -11,7 +11,7 @@ import { Done } from '../widgets/done';
 import { IconButton } from '../widgets/icon-button';
 import { openMenu, openMenuAt, type MenuEntry } from '../widgets/menu';
 import { useAsked } from './asked';
-import type { GraphContext } from './context';
+import type { GraphSession } from './session';
 import { leaveOutItems, type LeaveOut } from './left-out';
 import { mayHaveSource, selectionMenu } from './menu';
 import { ObjectButton } from './object-button';
@@ -31,7 +31,7 @@ interface PathsProps {
   readonly found: PathsAnswer;
   /** Looks for more paths to the object; null where that was done. */
   readonly more: ((object: number) => void) | null;
-  readonly context: GraphContext;
+  readonly context: GraphSession;
   readonly leaveOut: LeaveOut;
 }
 
@@ -103,7 +103,7 @@ interface StepProps {
   readonly above: ObjectRow;
   readonly gap: number;
   readonly isLast: boolean;
-  readonly context: GraphContext;
+  readonly context: GraphSession;
   readonly leaveOut: LeaveOut;
 }
 
@@ -137,7 +137,7 @@ interface LinkProps {
   readonly above: ObjectRow | null;
   /** Whether it is what is explained, and so holds nothing here. */
   readonly isLast: boolean;
-  readonly context: GraphContext;
+  readonly context: GraphSession;
   readonly leaveOut: LeaveOut;
   readonly children: ComponentChildren;
 }
@@ -192,7 +192,7 @@ function Cut({
 }: {
   readonly step: PathStep;
   readonly above: number;
-  readonly context: GraphContext;
+  readonly context: GraphSession;
 }): VNode {
   const { object } = step.object;
   const asked = useAsked(

@@ -8,7 +8,7 @@ import { count } from '../base/format';
 import { said, t } from '../base/l10n';
 import { isCancelled } from '../base/latest';
 import { visible } from '../base/text';
-import type { GraphContext } from './context';
+import type { GraphSession } from './session';
 import { Section } from './details-parts';
 import { decode, draw } from './image-file';
 
@@ -24,7 +24,7 @@ export function Picture({
 }: {
   readonly object: number;
   readonly image: ImageRow;
-  readonly context: GraphContext;
+  readonly context: GraphSession;
 }): VNode {
   const shown = useSignal<Shown>({ is: 'waiting' });
   const canvas = useRef<HTMLCanvasElement>(null);
@@ -85,7 +85,7 @@ function everyText(every: number): string {
 }
 
 /** Lets the user save what is drawn. */
-function save({ api }: GraphContext, canvas: HTMLCanvasElement | null): void {
+function save({ api }: GraphSession, canvas: HTMLCanvasElement | null): void {
   const text = canvas?.toDataURL('image/png').replace(/^.*,/, '') ?? '';
   if (text !== '') api.post({ type: 'saveText', form: 'png', text });
 }

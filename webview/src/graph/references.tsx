@@ -7,7 +7,7 @@ import { bytes, count } from '../base/format';
 import { t } from '../base/l10n';
 import { Icon } from '../widgets/icon';
 import { useAsked } from './asked';
-import type { GraphContext } from './context';
+import type { GraphSession } from './session';
 import { MoreButton, Section, usePages } from './details-parts';
 import { ObjectButton } from './object-button';
 import { objectText, referenceWords } from './words';
@@ -43,7 +43,7 @@ interface ReferencesProps {
   readonly direction: Direction;
   readonly first: readonly ReferenceRow[];
   readonly total: number;
-  readonly context: GraphContext;
+  readonly context: GraphSession;
 }
 
 export function References({ of, direction, first, total, context }: ReferencesProps): VNode {
@@ -61,7 +61,7 @@ interface ListProps {
   readonly direction: Direction;
   /** The objects from the one that is inspected to that, which a reference may lead back to. */
   readonly chain: readonly number[];
-  readonly context: GraphContext;
+  readonly context: GraphSession;
 }
 
 function List({ object, of: { rows: first, total }, direction, chain, context }: ListProps): VNode {
@@ -84,7 +84,7 @@ interface ItemProps {
   readonly row: ReferenceRow;
   readonly direction: Direction;
   readonly chain: readonly number[];
-  readonly context: GraphContext;
+  readonly context: GraphSession;
 }
 
 function Item({ row, direction, chain, context }: ItemProps): VNode {

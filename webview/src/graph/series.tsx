@@ -11,7 +11,7 @@ import { plural, t } from '../base/l10n';
 import { turned } from '../base/latest';
 import { shorten, visible } from '../base/text';
 import type { BannerText } from '../compare/bar';
-import type { GraphContext } from './context';
+import type { GraphSession } from './session';
 import { useResized } from '../widgets/resized';
 import { shortType } from './words';
 
@@ -38,7 +38,7 @@ export class SeriesPart {
   private readonly answer = signal<HeapSeries | null>(null);
 
   constructor(
-    private readonly context: GraphContext,
+    private readonly context: GraphSession,
     private readonly changed: () => void,
   ) {}
 

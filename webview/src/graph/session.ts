@@ -19,14 +19,13 @@ import { KeptFlame } from '../flame/settings';
 import { Session, type Topics } from '../shell/session';
 import { SHARED_COMMANDS } from '../shell/share';
 import { HeapBookmarks } from './bookmarks';
-import type { GraphContext } from './context';
 import { located } from './groups';
 import { restoreGraph } from './state';
 
 /** Most of a heap is there before a recording begins, and would be nearly all of the picture. */
 export const WITHOUT_STACK = 'stack:0';
 
-export class GraphSession extends Session<HeapState> implements GraphContext {
+export class GraphSession extends Session<HeapState> {
   readonly compare: Compare;
   readonly bookmarks: HeapBookmarks;
   /** How the stacks that allocated are shown; null where they aren't known. */

@@ -22,7 +22,8 @@ import {
   spare,
   type HeapColumn,
 } from './columns';
-import { isSelected, type GraphContext } from './context';
+import { isSelected } from './selected';
+import type { GraphSession } from './session';
 import { selectionMenu } from './menu';
 import { HeapTree, treePane } from './tree';
 import {
@@ -80,9 +81,9 @@ export const threadsPane = {
   palette: 'Show Threads of a Heap Dump',
   offered: ({ info }) => info.threads > 0,
   make: makePane,
-} satisfies PaneOf<GraphContext>;
+} satisfies PaneOf<GraphSession>;
 
-function makePane(context: GraphContext): Pane {
+function makePane(context: GraphSession): Pane {
   const tree = new HeapTree<Node>(TITLE, context, {
     keptFor: 'threads',
     ask: (node, offset, limit) => ask(context, node, offset, limit),
@@ -128,7 +129,7 @@ function makePane(context: GraphContext): Pane {
 }
 
 function ask(
-  { api, filter }: GraphContext,
+  { api, filter }: GraphSession,
   node: Node | null,
   offset: number,
   limit: number,
@@ -195,7 +196,7 @@ function partName({ part, frame }: StackRow): string {
   }
 }
 
-function openPlace(context: GraphContext, { file, line }: NonNullable<CopiedPlace>): MenuEntry {
+function openPlace(context: GraphSession, { file, line }: NonNullable<CopiedPlace>): MenuEntry {
   return {
     ...{ text: t('Open Source'), key: '' },
     run: () => {
@@ -204,7 +205,7 @@ function openPlace(context: GraphContext, { file, line }: NonNullable<CopiedPlac
   };
 }
 
-function menuOf(context: GraphContext, node: Node): readonly MenuEntry[] {
+function menuOf(context: GraphSession, node: Node): readonly MenuEntry[] {
   const selection = selectionOf(node);
   const place = placeOf(node);
   const filterBy = (text: string, term: string): MenuEntry => ({
@@ -223,7 +224,7 @@ function menuOf(context: GraphContext, node: Node): readonly MenuEntry[] {
   ];
 }
 
-function cellsOf(node: Node, { info }: GraphContext): readonly Cell[] {
+function cellsOf(node: Node, { info }: GraphSession): readonly Cell[] {
   if (node.is === 'variable') {
     const { shallow_bytes: shallow, retained_bytes: retained } = node.row.object;
     const figures = [bytesCell(shallow), ...retainedCells(retained, info.shallow_bytes)];

@@ -5,7 +5,7 @@ import type { HeapTree } from '../../../extension/shared/messages';
 import { bytes } from '../base/format';
 import { t } from '../base/l10n';
 import { Dropdown } from '../widgets/choice';
-import type { GraphContext } from './context';
+import type { GraphSession } from './session';
 import { TREES } from './groups';
 
 export const TREE_NAMES: Readonly<Record<HeapTree, () => string>> = {
@@ -13,7 +13,7 @@ export const TREE_NAMES: Readonly<Record<HeapTree, () => string>> = {
   paths: () => t('Shortest paths'),
 };
 
-export function TreeChoice({ context }: { readonly context: GraphContext }): VNode {
+export function TreeChoice({ context }: { readonly context: GraphSession }): VNode {
   return (
     <Dropdown<HeapTree>
       label={t('Tree')}

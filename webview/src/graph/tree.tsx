@@ -13,7 +13,7 @@ import { LazyRows, type LazyAnswer, type LazyRowsEvents, type LazyRowsOptions } 
 import { LazyTree } from '../widgets/lazy-tree';
 import type { MenuEntry } from '../widgets/menu';
 import type { GridColumn } from '../widgets/grid';
-import type { GraphContext } from './context';
+import type { GraphSession } from './session';
 import { GivenUp, Waiting } from './waiting';
 import type { Cell } from './words';
 
@@ -48,7 +48,7 @@ export class HeapTree<N> {
 
   constructor(
     label: string,
-    private readonly context: GraphContext,
+    private readonly context: GraphSession,
     private readonly events: HeapTreeEvents<N>,
   ) {
     this.rows = new LazyRows(

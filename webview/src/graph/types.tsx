@@ -23,7 +23,8 @@ import {
   spare,
   type HeapColumn,
 } from './columns';
-import { isSelected, type GraphContext } from './context';
+import { isSelected } from './selected';
+import type { GraphSession } from './session';
 import { mayBeDefined, mayHaveSource, selectionMenu } from './menu';
 import { HeapTree, treePane } from './tree';
 import {
@@ -44,7 +45,7 @@ type Node =
   | { readonly is: 'type'; readonly row: TypeRow }
   | { readonly is: 'object'; readonly row: ObjectRow };
 
-function columnsOf({ info }: GraphContext): readonly HeapColumn<Order>[] {
+function columnsOf({ info }: GraphSession): readonly HeapColumn<Order>[] {
   return [
     nameColumn(t('Type'), t('Sort by name'), 110, 'name'),
     figureColumn(t('Instances'), t('How many objects'), 92, 'count'),
@@ -62,9 +63,9 @@ export const typesPane = {
   title: TITLE,
   palette: 'Show Types of Objects',
   make: makePane,
-} satisfies PaneOf<GraphContext>;
+} satisfies PaneOf<GraphSession>;
 
-function makePane(context: GraphContext): Pane {
+function makePane(context: GraphSession): Pane {
   const by = signal(context.state.by);
   const tree = new HeapTree<Node>(TITLE, context, {
     keptFor: 'types',
@@ -119,7 +120,7 @@ function makePane(context: GraphContext): Pane {
 }
 
 function ask(
-  { api, filter, state }: GraphContext,
+  { api, filter, state }: GraphSession,
   node: Node | null,
   offset: number,
   limit: number,
@@ -158,7 +159,7 @@ function nameOf({ row }: Node): string {
   return 'name' in row ? row.name : row.type;
 }
 
-function hasSource(node: Node, context: GraphContext): boolean {
+function hasSource(node: Node, context: GraphSession): boolean {
   if (node.is === 'object') return mayHaveSource(context, node.row);
   return node.is === 'type' && mayBeDefined(context, node.row);
 }
@@ -168,7 +169,7 @@ function selectionOf(node: Node): GraphState['selection'] {
   return node.is === 'object' ? { is: 'object', object: node.row.object } : null;
 }
 
-function cellsOf(node: Node, { info, state }: GraphContext): readonly Cell[] {
+function cellsOf(node: Node, { info, state }: GraphSession): readonly Cell[] {
   const { shallow_bytes: shallow, retained_bytes: retained } = node.row;
   const figures = [
     bytesCell(shallow),

@@ -8,14 +8,15 @@ import { bytes } from '../base/format';
 import { t } from '../base/l10n';
 import { Finding } from '../shell/headline';
 import { useAsked } from './asked';
-import { sameSelection, type GraphContext } from './context';
+import { sameSelection } from './selected';
+import type { GraphSession } from './session';
 import { Section } from './details-parts';
 import { Waiting } from './waiting';
 import { objectsText } from './words';
 
 interface WasteProps {
   readonly selection: HeapSelection;
-  readonly context: GraphContext;
+  readonly context: GraphSession;
 }
 
 export function Waste({ selection, context }: WasteProps): VNode {
@@ -49,7 +50,7 @@ function Found({
   context,
 }: {
   readonly found: ComponentAnswer;
-  readonly context: GraphContext;
+  readonly context: GraphSession;
 }): VNode {
   if (found.retained_objects === 0)
     return <p class="hint">{t('No root holds any of them: they may be freed anyway.')}</p>;

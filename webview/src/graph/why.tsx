@@ -8,7 +8,7 @@ import { t } from '../base/l10n';
 import { Latest } from '../base/latest';
 import { Bar } from '../shell/bar';
 import type { BarRoom, Pane, PaneOf, PaneRoom } from '../shell/pane';
-import type { GraphContext } from './context';
+import type { GraphSession } from './session';
 import { LeastCut } from './least-cut';
 import { LeftOut, type LeaveOut } from './left-out';
 import { canExplain } from './menu';
@@ -37,10 +37,10 @@ export const whyPane = {
   title: TITLE,
   palette: 'Show Why Objects Are Alive',
   make: makePane,
-} satisfies PaneOf<GraphContext>;
+} satisfies PaneOf<GraphSession>;
 
 /** What is explained: the latest object, type or group; that is all there is when the pane is shown. */
-function makePane(context: GraphContext): Pane {
+function makePane(context: GraphSession): Pane {
   const explained = signal<HeapSelection | null>(null);
   const answer = signal<PathsAnswer | null>(null);
   const merged = signal<PathNodesAnswer | null>(null);

@@ -7,7 +7,7 @@ import type { Axis } from '../base/devices';
 import type { PickedMoment } from '../canvas/marks';
 import { time } from '../base/format';
 import { count, t } from '../base/l10n';
-import type { TimelineContext } from './context';
+import type { TimelineSession } from './session';
 
 export type Scope = 'peak' | 'cursor' | 'between';
 export type SetKind = AllocationSet['kind'];
@@ -35,7 +35,7 @@ export class Cursors {
   /** Where a cursor is about to be. */
   private wanted: number | null = null;
 
-  constructor(private readonly view: Pick<TimelineContext, 'api' | 'filterAsIf' | 'failed'>) {}
+  constructor(private readonly view: Pick<TimelineSession, 'api' | 'filterAsIf' | 'failed'>) {}
 
   /** What is picked; another object when it is another. */
   get now(): Picked {

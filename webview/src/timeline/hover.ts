@@ -8,7 +8,7 @@ import type { Plot } from './plot';
 import type { Hit } from './scene/hit';
 import { areaColours, areaName } from './scene/areas';
 import { bandColour } from './scene/paint';
-import type { TimelineContext } from './context';
+import type { TimelineSession } from './session';
 import { debounce } from '../widgets/dom';
 import { time } from '../base/format';
 import { count, said, t } from '../base/l10n';
@@ -19,7 +19,7 @@ import type { TooltipModel } from './tooltip';
 /** A picture over which the pointer is. */
 interface Hovered {
   readonly view: Pick<
-    TimelineContext,
+    TimelineSession,
     'api' | 'names' | 'device' | 'axis' | 'palette' | 'info' | 'filterAsIf'
   >;
   readonly plot: Plot;

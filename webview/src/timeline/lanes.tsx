@@ -11,7 +11,7 @@ import type {
   AnnotationsAnswer,
 } from '../../../extension/shared/protocol.gen';
 import type { Change } from '../shell/context';
-import type { TimelineContext } from './context';
+import type { TimelineSession } from './session';
 import { debounce } from '../widgets/dom';
 import { Icon } from '../widgets/icon';
 import { useResized } from '../widgets/resized';
@@ -61,7 +61,7 @@ export class Lanes {
   private asked = { x0: 0, x1: 0, pixel: 0 };
   private readonly askSoon = debounce(ASK_AFTER_MS, () => this.ask());
 
-  constructor(private readonly context: TimelineContext) {}
+  constructor(private readonly context: TimelineSession) {}
 
   readonly View = (): VNode => <LanesView lanes={this} />;
 
@@ -131,7 +131,7 @@ export class Lanes {
     return this.answered.value?.lanes.flatMap(({ items }) => items) ?? [];
   }
 
-  axis(): TimelineContext['axis'] {
+  axis(): TimelineSession['axis'] {
     return this.context.axis;
   }
 

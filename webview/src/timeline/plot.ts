@@ -8,7 +8,7 @@ import type { Flag, PickedMoment } from '../canvas/marks';
 import { using } from '../base/follow';
 import { bandTexts } from '../base/format';
 import type { Pending } from '../base/request';
-import type { TimelineContext } from './context';
+import type { TimelineSession } from './session';
 import { PlotArea } from './plot-area';
 import { PlotCamera } from './plot-camera';
 import { NO_BACKDROP, type Backdrop } from './scene/backdrop';
@@ -33,7 +33,7 @@ const REST_MS = 120;
 
 /** What of its view a picture asks about. */
 type PlotContext = Pick<
-  TimelineContext,
+  TimelineSession,
   'api' | 'device' | 'axis' | 'filter' | 'filterAsIf' | 'names' | 'renderer' | 'failed'
 >;
 

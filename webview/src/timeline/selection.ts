@@ -10,7 +10,7 @@ import type {
   StepParams,
 } from '../../../extension/shared/protocol.gen';
 import { signal } from '@preact/signals';
-import type { TimelineContext } from './context';
+import type { TimelineSession } from './session';
 import { RequestError, type Pending } from '../base/request';
 import { Questions } from '../base/latest';
 import type { Plot } from './plot';
@@ -34,7 +34,7 @@ export type Selected =
 
 /** What of its view it knows and changes. */
 type SelectionView = Pick<
-  TimelineContext,
+  TimelineSession,
   'api' | 'names' | 'axis' | 'device' | 'filterAsIf' | 'switchDevice' | 'say'
 > & { readonly plot: Plot };
 

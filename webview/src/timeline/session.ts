@@ -23,13 +23,13 @@ import { baseName } from '../base/paths';
 import type { Camera, Extent } from '../canvas/camera';
 import type { Rgb } from '../canvas/colour';
 import type { Palette } from '../canvas/palette';
-import { Compare, type OwnTimeline } from '../compare/comparison';
+import { Compare, type CompareContext, type OwnTimeline } from '../compare/comparison';
 import { KeptFlame } from '../flame/settings';
+import type { Timeline } from '../shell/context';
 import { both } from '../shell/filter-terms';
 import { Session, type Topics } from '../shell/session';
 import { SHARED_COMMANDS } from '../shell/share';
 import { Bookmarks } from './bookmarks';
-import type { TimelineContext } from './context';
 import { Cursors, type CursorState } from './cursors';
 import { Flags } from './flags';
 import type { Missing } from './frames-list';
@@ -44,7 +44,7 @@ import { isReplayed, WhatIf } from './what-if';
 
 const NO_FRAME = t('The file has no Python frame for this allocation.');
 
-export class TimelineSession extends Session<TimelineState> implements TimelineContext, OwnTimeline {
+export class TimelineSession extends Session<TimelineState> implements CompareContext, Timeline, OwnTimeline {
   readonly model = 'timeline';
   readonly timeline = this;
   readonly names = new Names();
@@ -175,6 +175,7 @@ export class TimelineSession extends Session<TimelineState> implements TimelineC
     return this.axisShown.value;
   }
 
+  /** The filter, with the changes of a replay: the picture and the panes show what would then have been. */
   get filterAsIf(): string {
     return both(this.filter, this.whatIf.drawn.value);
   }

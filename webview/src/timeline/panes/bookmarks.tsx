@@ -2,7 +2,7 @@
 
 import { signal } from '@preact/signals';
 import type { VNode } from 'preact';
-import type { TimelineContext } from '../context';
+import type { TimelineSession } from '../session';
 import { bytes, hasSource, nameOf } from '../../base/format';
 import { said, t } from '../../base/l10n';
 import { visible } from '../../base/text';
@@ -15,10 +15,10 @@ import { bookmarkAt, type PlacedBookmark } from '../bookmarks';
 
 export const bookmarksPane = (
   tour: Pick<BookmarkTour, 'bookmarks' | 'goTo' | 'add'>,
-): PaneOf<TimelineContext> => ({
+): PaneOf<TimelineSession> => ({
   ...BOOKMARKS,
   offered: ({ device }) => device.events > 0,
-  make: (context: TimelineContext) => {
+  make: (context: TimelineSession) => {
     const axis = signal<Axis>(context.axis);
     const at = (one: PlacedBookmark): string => bookmarkAt(one, axis.value);
     const device: BookmarkColumn<PlacedBookmark> = {
@@ -54,7 +54,7 @@ function Allocation({
   context,
 }: {
   readonly one: PlacedBookmark;
-  readonly context: Pick<TimelineContext, 'openFrame'>;
+  readonly context: Pick<TimelineSession, 'openFrame'>;
 }): VNode | null {
   if (!allocation) return null;
   const { label } = allocation;

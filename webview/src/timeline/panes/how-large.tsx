@@ -10,7 +10,7 @@ import { count, said, t } from '../../base/l10n';
 import { Latest } from '../../base/latest';
 import { messageOf, shorten, visible } from '../../base/text';
 import { number, SizeCell, TableHead } from '../../widgets/table-parts';
-import type { TimelineContext } from '../context';
+import type { TimelineSession } from '../session';
 
 const GIB = 2 ** 30;
 
@@ -25,7 +25,7 @@ export function HowLarge({
   context,
   capacity,
 }: {
-  readonly context: TimelineContext;
+  readonly context: TimelineSession;
   readonly capacity: number | null;
 }): VNode {
   const latest = useMemo(() => new Latest(), []);

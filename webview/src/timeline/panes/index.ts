@@ -6,10 +6,10 @@ import { liveSetPane } from '../../live-set/pane';
 import { devicesOf } from '../../shell/model';
 import type { PaneOf } from '../../shell/pane';
 import { sqlPane } from '../../sql/tab';
-import type { TimelineContext } from '../context';
+import type { TimelineSession } from '../session';
 import { isReplayed } from '../what-if';
 
-export const TIMELINE_PANES: readonly PaneOf<TimelineContext>[] = [
+export const TIMELINE_PANES: readonly PaneOf<TimelineSession>[] = [
   liveSetPane,
   {
     id: 'flame',

@@ -16,11 +16,11 @@ import { count, plural, said, t } from '../../base/l10n';
 import { shortName } from '../../base/symbols';
 import { shorten } from '../../base/text';
 import { number, SizeCell, TableHead, type Column } from '../../widgets/table-parts';
-import type { TimelineContext } from '../context';
+import type { TimelineSession } from '../session';
 
 /** What links change, and the event that they are about; null for none. */
 export interface Linked {
-  readonly context: Pick<TimelineContext, 'device' | 'select' | 'lightStacks' | 'openFrame'>;
+  readonly context: Pick<TimelineSession, 'device' | 'select' | 'lightStacks' | 'openFrame'>;
   readonly mark: Mark | null;
 }
 

@@ -8,7 +8,7 @@ import { deviceName } from '../../base/format';
 import { count, t } from '../../base/l10n';
 import { Latest } from '../../base/latest';
 import { messageOf, visible } from '../../base/text';
-import type { TimelineContext } from '../context';
+import type { TimelineSession } from '../session';
 import { devicesOf } from '../../shell/model';
 import type { Pane, PaneRoom } from '../../shell/pane';
 import { markName, markX } from '../flags';
@@ -26,7 +26,7 @@ class Oom {
   readonly note = signal('');
   readonly latest = new Latest();
 
-  constructor(readonly context: TimelineContext) {}
+  constructor(readonly context: TimelineSession) {}
 
   list(): void {
     const { ooms } = this.context.flags;
@@ -108,7 +108,7 @@ function OomView({ oom, room }: { readonly oom: Oom; readonly room: PaneRoom }):
   );
 }
 
-export const oomPane = (context: TimelineContext): Pane => {
+export const oomPane = (context: TimelineSession): Pane => {
   const oom = new Oom(context);
   return {
     View: (room) => <OomView oom={oom} room={room} />,

@@ -2,7 +2,7 @@
 // A segment as a bar: blocks where they lie, what rounding takes, what waits for its free, what is free.
 
 import type { SegmentState } from '../../../../extension/shared/protocol.gen';
-import type { TimelineContext } from '../context';
+import type { TimelineSession } from '../session';
 import { isLeftOut, stateOf, type Blocks } from '../scene/blocks';
 import type { PixelBox } from '../scene/hit';
 import { css, mix, type Rgb } from '../../canvas/colour';
@@ -57,7 +57,7 @@ export function drawBar(
   drawing.strokeRect(mark.from, scale, Math.max(mark.to - mark.from, 2 * scale), height - 2 * scale);
 }
 
-interface BarLook extends Pick<TimelineContext, 'palette' | 'highlight' | 'selected'> {
+interface BarLook extends Pick<TimelineSession, 'palette' | 'highlight' | 'selected'> {
   /** The colours of the picture's areas. */
   readonly colours: readonly Rgb[];
   /** Which of the areas are lit up; null for all. */

@@ -9,7 +9,7 @@ import { exactBytes, bytes, share } from '../../base/format';
 import { t, plural } from '../../base/l10n';
 import { visible } from '../../base/text';
 import { Bar } from '../../shell/bar';
-import type { TimelineContext } from '../context';
+import type { TimelineSession } from '../session';
 import type { BarRoom, PaneRoom } from '../../shell/pane';
 import { Dropdown } from '../../widgets/choice';
 import { IconButton } from '../../widgets/icon-button';
@@ -46,7 +46,7 @@ export interface Shown {
 
 /** What the table shows, and what is done in it. */
 export interface Segments {
-  readonly context: Pick<TimelineContext, 'device'>;
+  readonly context: Pick<TimelineSession, 'device'>;
   readonly root: RefObject<HTMLElement | null>;
   readonly shown: ReadonlySignal<Shown | null>;
   /** What is said of a block. */

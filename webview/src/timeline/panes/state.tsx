@@ -8,7 +8,7 @@ import { t } from '../../base/l10n';
 import { Latest } from '../../base/latest';
 import { messageOf, visible } from '../../base/text';
 import type { Change } from '../../shell/context';
-import type { TimelineContext } from '../context';
+import type { TimelineSession } from '../session';
 import type { BarRoom, Pane, PaneRoom } from '../../shell/pane';
 import { activeNear, blockAt, decodeBlocks, nextActive, NONE, stateOf } from '../scene/blocks';
 import { areaColours } from '../scene/areas';
@@ -19,7 +19,7 @@ import { eventWords, blockWords } from './state-words';
 /** A click beside a block takes one this near, in CSS pixels. */
 const NEAR_PX = 3;
 
-export function statePane(context: TimelineContext): Pane {
+export function statePane(context: TimelineSession): Pane {
   return new StatePane(context);
 }
 
@@ -37,7 +37,7 @@ class StatePane implements Pane, Segments {
   /** What the blocks that are here show as lit up. */
   private lit: Branch | null = null;
 
-  constructor(readonly context: TimelineContext) {}
+  constructor(readonly context: TimelineSession) {}
 
   readonly View = (room: PaneRoom): VNode => <StateView pane={this} room={room} />;
   readonly Bar = (room: BarRoom): VNode => <StateHead pane={this} room={room} />;

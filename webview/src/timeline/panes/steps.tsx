@@ -15,7 +15,7 @@ import { Latest } from '../../base/latest';
 import { fileName } from '../../base/paths';
 import { shortName } from '../../base/symbols';
 import { messageOf, shorten, visible } from '../../base/text';
-import type { TimelineContext } from '../context';
+import type { TimelineSession } from '../session';
 import type { Pane, PaneRoom } from '../../shell/pane';
 import { rovingRows } from '../../widgets/roving';
 import { Sparkline } from '../../widgets/sparkline';
@@ -24,7 +24,7 @@ import { number, SizeCell, TableHead } from '../../widgets/table-parts';
 const PAGE = 200;
 const MOST_LINES = 100;
 
-export const stepsPane = (context: TimelineContext): Pane => {
+export const stepsPane = (context: TimelineSession): Pane => {
   const steps = new Steps(context);
   return {
     View: (room) => <StepsView steps={steps} room={room} />,
@@ -44,7 +44,7 @@ interface Listed {
 
 /** Where the view stands: by it one of the steps is marked. */
 interface Place {
-  readonly axis: TimelineContext['axis'];
+  readonly axis: TimelineSession['axis'];
   /** The cursors, the earlier first, if what lies between them is looked at. */
   readonly from: number | null;
   readonly to: number | null;
@@ -58,7 +58,7 @@ class Steps {
   private readonly latest = new Latest();
   private readonly latestGrowth = new Latest();
 
-  constructor(readonly context: TimelineContext) {}
+  constructor(readonly context: TimelineSession) {}
 
   get listed(): ReadonlySignal<Listed | null> {
     return this.listedSignal;

@@ -7,7 +7,7 @@ import { bytes } from '../../base/format';
 import { count, said, t } from '../../base/l10n';
 import { Latest } from '../../base/latest';
 import { messageOf, shorten, visible } from '../../base/text';
-import type { TimelineContext } from '../context';
+import type { TimelineSession } from '../session';
 import type { Pane, PaneRoom } from '../../shell/pane';
 import { withSign } from '../../compare/comparison';
 import { Dropdown } from '../../widgets/choice';
@@ -24,7 +24,7 @@ class Replays {
   readonly chosen = signal<number | null>(null);
   private readonly latest = new Latest();
 
-  constructor(readonly context: TimelineContext) {}
+  constructor(readonly context: TimelineSession) {}
 
   cancel(): void {
     this.latest.cancel();
@@ -49,7 +49,7 @@ class Replays {
   }
 }
 
-export const whatIfPane = (context: TimelineContext): Pane => {
+export const whatIfPane = (context: TimelineSession): Pane => {
   const replays = new Replays(context);
   return {
     View: (room) => <WhatIfView replays={replays} room={room} />,

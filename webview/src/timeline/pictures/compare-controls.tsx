@@ -5,14 +5,14 @@ import { bytes, time } from '../../base/format';
 import { count, t } from '../../base/l10n';
 import { shorten, visible } from '../../base/text';
 import { direction, signed } from '../../compare/comparison';
-import type { TimelineContext } from '../context';
+import type { TimelineSession } from '../session';
 import { SettingRow, Settings } from '../../shell/settings';
 import { hasTimes } from '../../base/devices';
 import { Choices } from '../../widgets/choice';
 import { heightsAt, stepAt, type Curves, type Height } from './compare-scene';
 
 interface ControlsProps {
-  readonly context: TimelineContext;
+  readonly context: TimelineSession;
   /** What both hold at the cursor. */
   readonly readout: string;
   /** Another alignment is about to be chosen. */
@@ -92,7 +92,7 @@ function Sample({ kind, text }: { readonly kind: string; readonly text: string }
 }
 
 /** What offsets are counted in, and how many of the axis' units that is. */
-function unitOf({ axis, compare }: TimelineContext): { size: number; name: string } {
+function unitOf({ axis, compare }: TimelineSession): { size: number; name: string } {
   if (compare.settings.byStep) return { size: 1, name: t('steps') };
   return axis === 'time' ? { size: 1000, name: 'ms' } : { size: 1, name: t('events') };
 }
@@ -128,7 +128,7 @@ export function Problem({ message, advice, retry }: ProblemProps): VNode {
 }
 
 interface CardProps {
-  readonly context: TimelineContext;
+  readonly context: TimelineSession;
   readonly curves: Curves;
   /** The place on the axis. */
   readonly x: number;

@@ -12,7 +12,7 @@ import { parseColour, type Rgb } from '../../canvas/colour';
 import { theme } from '../../canvas/theme';
 import { Banner, bannerOf, type BannerText } from '../../compare/bar';
 import type { Change } from '../../shell/context';
-import type { TimelineContext } from '../context';
+import type { TimelineSession } from '../session';
 import type { Action } from '../../shell/keys';
 import { Chart } from '../../widgets/chart';
 import { HoverCard } from '../../widgets/hover-card';
@@ -78,7 +78,7 @@ class ComparePicture implements Picture, LookedAt {
   private box: { x0: number; x1: number } | null = null;
   private moving = false;
 
-  constructor(private readonly context: TimelineContext) {
+  constructor(private readonly context: TimelineSession) {
     new PointerInput(this.chart.surface, {
       ...movements(this, (from, to) => context.cursors.span(from, to)),
       hover: (at) => this.hover(at),

@@ -8,7 +8,7 @@ import type { Pending } from '../../base/request';
 import { follow } from '../../base/follow';
 import { Latest, Questions } from '../../base/latest';
 import { moveCamera } from '../moves';
-import type { TimelineContext } from '../context';
+import type { TimelineSession } from '../session';
 import { gestures } from '../gestures';
 import { Hover } from '../hover';
 import type { Action } from '../../shell/keys';
@@ -31,7 +31,7 @@ import type { Picture } from './picture';
 const NEAR_PX = 3;
 
 /** Made of nothing until it is shown for the first time. */
-export function mapPicture(context: TimelineContext): Picture {
+export function mapPicture(context: TimelineSession): Picture {
   const made = signal<MemoryMap | null>(null);
   return {
     id: 'map',
@@ -77,7 +77,7 @@ class MemoryMap {
   private shownFor = '';
   private readonly stop: () => void;
 
-  constructor(private readonly context: TimelineContext) {
+  constructor(private readonly context: TimelineSession) {
     this.questions = new Questions((error) => context.failed(error));
     this.plot = new Plot(context, {
       method: 'memlens/memoryMap',

@@ -3,7 +3,7 @@
 import type { ComponentType } from 'preact';
 import type { PictureId } from '../../../../extension/shared/commands';
 import type { Change } from '../../shell/context';
-import type { TimelineContext } from '../context';
+import type { TimelineSession } from '../session';
 import type { Action } from '../../shell/keys';
 
 export interface Picture {
@@ -20,4 +20,4 @@ export interface Picture {
   dispose?(): void;
 }
 
-export type MakePicture = (context: TimelineContext) => Picture | null;
+export type MakePicture = (context: TimelineSession) => Picture | null;

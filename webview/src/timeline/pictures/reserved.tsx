@@ -3,7 +3,7 @@
 import { signal } from '@preact/signals';
 import type { VNode } from 'preact';
 import type { GapAnswer } from '../../../../extension/shared/protocol.gen';
-import type { TimelineContext } from '../context';
+import type { TimelineSession } from '../session';
 import { momentName, momentX } from '../cursors';
 import { gapSentence } from '../gap';
 import { movements, type LookedAt } from '../gestures';
@@ -78,7 +78,7 @@ class ReservedPicture implements Picture, LookedAt {
   private box: { x0: number; y0: number; x1: number; y1: number } | null = null;
   private readonly askHover = debounce(HOVER_REST_MS, () => this.fetchHover());
 
-  constructor(private readonly context: TimelineContext) {
+  constructor(private readonly context: TimelineSession) {
     this.show();
     new PointerInput(this.area.surface, {
       ...movements(this, (from, to) => context.cursors.span(from, to)),
