@@ -14,7 +14,7 @@ from tests.python import hprof_files
 from tests.python.conftest import event, frame
 
 from memlens.errors import BadRequestError, MemlensError
-from memlens.formats import FORMATS, read
+from memlens.formats import FORMATS, read, recognised
 from memlens.formats.containers import open_source
 from memlens.formats.errors import DamagedSnapshotError, NotASnapshotError
 from memlens.formats.zip_files import DamagedZipError
@@ -22,6 +22,7 @@ from memlens.model.graph import Graph
 from memlens.model.profile import Profile
 from memlens.model.timeline import Timeline
 from memlens.packs.go.tests.pprof_files import Builder
+from memlens.packs.native import massif
 from memlens.packs.pytorch.tests.test_torch_reader import small
 
 ANOTHER = "To read another: memlens ingest FILE --dump NUMBER"
@@ -308,3 +309,13 @@ def test_a_refusal_names_no_format_that_the_file_is_not_of(data: bytes, words: s
     assert words in error.message.text
     named = [each for each in FORMATS.values() if each.lower() in error.message.text.lower()]
     assert not named, error.message.text
+
+
+def test_a_format_of_text_may_begin_like_json(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "report.txt"
+    path.write_bytes(b"[11:16:33] Top 10 stacks\n")
+    with open_source(path, tmp_path, lambda *_: None) as source:
+        with pytest.raises(NotASnapshotError, match="begins like JSON"):
+            recognised(source)
+        monkeypatch.setattr(massif, "sniff", lambda head: head.startswith(b"[11:16:33] "))
+        assert recognised(source) == "massif"

@@ -1,6 +1,7 @@
 """Recognises a file by its content, and hands it to the reader of its pack."""
 
 import logging
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Protocol
 
@@ -48,6 +49,7 @@ _BEGINNINGS = {each.name: each.beginning for each in registry.formats().values()
 readers before it would take longer than reading a small file, and a twentieth of the time for a million objects.
 """
 
+_NEVER_JSON = tuple(each.name for each in registry.formats().values() if each.json is None)
 
 _FIXED = tuple(each.name for each in registry.formats().values() if each.keeps_memory)
 """Formats that say beforehand how long their columns are, so that the memory of one can become another's. Of columns
@@ -104,22 +106,25 @@ def _recognised(source: Source) -> str:
         try:
             return json_files.recognised(source, head)
         except NotASnapshotError:
-            if (other := registry.recognised_by_others(head)) is not None:
-                return other
+            # a report in text may begin with a bracket as well: "[11:16:33] …"
+            if (name := _by_first_bytes(head, _NEVER_JSON)) is not None:
+                return name
             raise
-    for module in dict.fromkeys([*likely, *FORMATS]):
-        if module in json_files.quick() and module not in likely:
-            continue
-        if _reader(module).sniff(head):
-            return module
-    if (other := registry.recognised_by_others(head)) is not None:
-        return other
+    left = (name for name in FORMATS if name not in json_files.quick())
+    if (name := _by_first_bytes(head, dict.fromkeys([*likely, *left]))) is not None:
+        return name
     # last, because such pickles look like text
     from memlens.formats.old_pickles import is_old_pickle, refusal
 
     if is_old_pickle(head):
         raise refusal(source)
     raise other_files.refusal(head, source.path.name)
+
+
+def _by_first_bytes(head: bytes, names: Iterable[str]) -> str | None:
+    """Return the first of some formats, then of other packages' packs, that recognises a file's first bytes."""
+    name = next((name for name in names if _reader(name).sniff(head)), None)
+    return registry.recognised_by_others(head) if name is None else name
 
 
 def _format(name: str) -> Format:
