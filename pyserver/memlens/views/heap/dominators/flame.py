@@ -2,8 +2,8 @@
 
 There is a box for each group, as wide as what it retains, or as the bytes of it and of everything below it.
 
-What fits the filter, and is of the type that is selected, is marked as what a search finds in a flame graph is: groups
-that have such objects, and those above them.
+Groups with objects that match the filter and are of the selected type are marked, as are all groups above them, like
+the boxes that a search finds in a flame graph.
 """
 
 from abc import ABC, abstractmethod
@@ -54,15 +54,15 @@ class GroupAnswer(Struct, frozen=True):
 
     node: GroupNode
     name: FlameName | None
-    """Its name, as boxes have it; None for a root that is no object."""
+    """Its name as shown in its box; None for a root that is not an object."""
     path: list[GroupNode]
     largest: list[ObjectRow]
     fitting: int | None
-    """How many of its objects fit the filter; None without one."""
+    """The number of its objects that match the filter; None without a filter."""
 
 
 class _BoxNames(ABC):
-    """Names of which the last is that of the node that unreachable objects are below."""
+    """Names of boxes; the last one is for the node above the unreachable objects."""
 
     @property
     @abstractmethod
@@ -71,7 +71,7 @@ class _BoxNames(ABC):
 
     @property
     def unreachable(self) -> int:
-        """The number of the name of the node that unreachable objects are below."""
+        """The number of the name for the node above the unreachable objects."""
         return self.count - 1
 
     def ranks(self, _attribution: Attribution) -> U8:
@@ -143,7 +143,7 @@ class GroupNames(_BoxNames):
         of_type, names = keys_of_types(snapshot, by)
         self._names = [*names, UNREACHABLE]
         own, shallow = ~packages_of(snapshot).is_platform, snapshot.types.shallow.astype(np.float64)
-        # a class without a package doesn't make arrays of numbers, which have none either, the program's
+        # arrays of numbers have no package either, so one class without a package must not make them the program's
         is_most = 2 * np.bincount(of_type, own * shallow, len(names)) >= np.bincount(
             of_type, shallow, len(names)
         )
@@ -191,12 +191,12 @@ class DrawnTree(CallTree):
     def marked(self, text: str, kind: int | None) -> Search:
         """The groups with objects that fit a filter, of one type where it is given. Raises :class:`BadRequestError`.
 
-        If no object of that type fits, the type is another question, and the filter is answered.
+        If no object of that type matches, the type is ignored.
         """
         return _marked(self.snapshot, self.form, text, kind)
 
     def mark(self, text: str, kind: int | None) -> Search:
-        """The same, computed anew."""
+        """Compute what :meth:`marked` caches."""
         snapshot, shallow = self.snapshot, self.snapshot.objects.shallow
         chosen = filters.chosen(snapshot, text)
         fitting = fitting_by_group(snapshot, text, self.form.tree)

@@ -13,9 +13,9 @@ from memlens.views.heap.objects.rows import Numbers
 
 
 class GroupNode(Struct, frozen=True):
-    """Objects of one type, package or module that are below one node of a tree. ``node`` is its number as a group.
+    """Objects of one type, package or module below one node of a tree. ``node`` is the number of their group.
 
-    A root that is no object has the type ``(roots)``, the node that unreachable objects are below ``(unreachable)``.
+    The type is ``(roots)`` for a root that is not an object, ``(unreachable)`` for the node above unreachable objects.
     """
 
     node: int
@@ -23,16 +23,16 @@ class GroupNode(Struct, frozen=True):
     objects: int
     shallow_bytes: int
     total_bytes: int
-    """What the objects retain; in the tree of shortest paths the bytes of them and of everything below them."""
+    """Bytes that the objects retain; in the tree of shortest paths, their own and those of everything below them."""
     children: int
     native_bytes: int | None
-    """Memory outside of the heap that its objects own; None in dumps that say so of no object."""
+    """Memory outside of the heap that its objects own; None if the dump doesn't record such memory."""
     native_total_bytes: int | None
-    """The same of what ``total_bytes`` is about."""
+    """Memory outside of the heap owned by everything that ``total_bytes`` counts."""
 
 
 def group_nodes(snapshot: Snapshot, numbers: Numbers, form: Form = DOMINATORS) -> list[GroupNode]:
-    """Some nodes of a tree."""
+    """Return the nodes of a tree that have the given numbers."""
     tree = grouped_tree(snapshot, form)
     own, below = _native_of_nodes(snapshot, form.tree)
     columns = (tree.objects, tree.shallow, tree.total, tree.first, tree.last)
@@ -57,7 +57,7 @@ def group_nodes(snapshot: Snapshot, numbers: Numbers, form: Form = DOMINATORS) -
 
 @kept
 def _native_of_nodes(snapshot: Snapshot, tree: HeapTree) -> tuple[Numbers, Numbers]:
-    """What the objects of each node of a tree's base own outside of the heap, and what ``native_total_bytes`` is."""
+    """Return the memory outside of the heap for each node of a tree's base: its own, and ``native_total_bytes``."""
     if tree == "dominators":
         return native_of_nodes(snapshot)
     by_type, owned = base_tree(snapshot, tree), snapshot.objects.owned

@@ -1,10 +1,10 @@
 """The trees of a heap dump's objects, grouped at each level: by type, by package or by module.
 
-One is that of dominators, the other that of shortest paths. The store has, and
-:mod:`memlens.views.heap.reachable.shortest_paths` makes, a tree by type in which each level has its own nodes: the
-*base*. The trees that people see are made of it, of its nodes, each as one object that stands for its group: by type,
-or by package or module, as objects of one type and below one node are of one package as well. In these what is directly
-below its own group belongs to that, so that a linked list is one box, and not one for each of its entries.
+There are two trees, of dominators and of shortest paths. Each has a *base*, grouped by type, with separate nodes at
+each level: the store has that of dominators, and :mod:`memlens.views.heap.reachable.shortest_paths` makes the other.
+The displayed trees merge nodes of the base, by type, package or module; that is possible because objects of one type
+have one package. A node directly below a node of its own group is merged into that one, so that a linked list is one
+box and not a box for each entry.
 """
 
 import sys
@@ -30,7 +30,7 @@ from memlens.views.heap.reachable.shortest_paths import shortest_paths
 Grouping = Literal["type", "package", "module"]
 GROUPINGS: tuple[Grouping, ...] = get_args(Grouping)
 HeapTree = Literal["dominators", "paths"]
-"""What an object is below: its dominator, or the object from which a root reaches it first."""
+"""The parent of an object: its dominator, or its predecessor on a shortest path from a root."""
 TREES: tuple[HeapTree, ...] = get_args(HeapTree)
 NODES_OF_A_TREE = 2**32
 """Groups of all trees have numbers: node ``n`` of tree ``TREES[t]`` by ``GROUPINGS[g]`` is group
@@ -40,13 +40,13 @@ FIRST_OF_PATHS = TREES.index("paths") * len(GROUPINGS) * NODES_OF_A_TREE
 """The first group of the trees of shortest paths."""
 
 UNREACHABLE = phrase("(unreachable)")
-"""The name of the node that unreachable objects are below."""
+"""The name of the node above the unreachable objects."""
 ROOTS = phrase("(roots)")
 _NO_PACKAGE, _NO_MODULE = phrase("(no package)"), phrase("(no module)")
 
 
 class Form(NamedTuple):
-    """Which tree it is, and what it is grouped by."""
+    """A tree, and what its objects are grouped by."""
 
     by: Grouping = "type"
     tree: HeapTree = "dominators"
@@ -58,10 +58,11 @@ DOMINATORS = Form()
 class GroupedTree(NamedTuple):
     """A tree of objects grouped at each level, in columns of its nodes as ``snapshot.compact`` has them.
 
-    ``key`` is each node's type, or a number of its package or module; NEVER as for types. ``names`` are those of keys.
-    ``total`` is what a node's objects retain, or of shortest paths the bytes of them and of everything below them.
-    ``node_of`` has the node of each node of the base, and ``outermost`` those of the base that are below no other of
-    their node; both are None for the base itself. ``group`` has the node of the base that each object is in.
+    ``key`` is the type of each node, or the number of its package or module; NEVER for nodes that are not objects.
+    ``names`` has the name of each key. ``total`` is what a node's objects retain; in the tree of shortest paths, their
+    own bytes and those of everything below them. ``node_of`` maps nodes of the base to nodes of this tree;
+    ``outermost`` marks the nodes of the base with no other node of the same group above them. Both are None for the
+    base itself. ``group`` has the node of the base of each object.
     """
 
     names: list[Text]
@@ -77,14 +78,14 @@ class GroupedTree(NamedTuple):
     outermost: Mask | None
 
     def name(self, node: int) -> Text:
-        """What a node is called."""
+        """Return the name of a node."""
         key = int(self.key[node])
         if key != NEVER:
             return self.names[key]
         return UNREACHABLE if node else ROOTS
 
     def summed(self, figures: Numbers) -> Numbers:
-        """For each node, the sum over its own nodes in the base tree."""
+        """Return, for each node, the sum of a figure over its nodes in the base."""
         if self.node_of is None:
             return figures
         found = np.zeros(len(self.key), figures.dtype)
@@ -92,12 +93,12 @@ class GroupedTree(NamedTuple):
         return found
 
     def summed_totals(self, figures: Numbers) -> Numbers:
-        """The same for figures that include the nodes below, each counted once."""
+        """Like :meth:`summed`, for figures that already include the nodes below: nothing is counted twice."""
         return figures if self.outermost is None else self.summed(np.where(self.outermost, figures, 0))
 
 
 def number_of(form: Form, node: int) -> int:
-    """The number of a node's group."""
+    """Return the number of a node's group."""
     tree = TREES.index(form.tree) * len(GROUPINGS) + GROUPINGS.index(form.by)
     return tree * NODES_OF_A_TREE + node
 
@@ -134,7 +135,7 @@ def grouped_tree(snapshot: Snapshot, form: Form) -> GroupedTree:
     """A tree, grouped. Raises :class:`BadRequestError` for modules where the dump has none."""
     of_type, names = keys_of_types(snapshot, form.by)
     whole = base_tree(snapshot, form.tree)
-    # what is no object stays by itself: the roots together, and the unreachable objects
+    # nodes that are not objects stay as they are: the roots, and the unreachable objects
     roots, unreachable = len(names), len(names) + 1
     of_node = np.append(of_type, np.uint32(unreachable))[np.minimum(whole.key, len(of_type))].astype(
         np.uint32
@@ -149,7 +150,7 @@ def grouped_tree(snapshot: Snapshot, form: Form) -> GroupedTree:
     place = np.cumsum(outermost) - 1
     shallow = np.zeros(len(nodes), np.uint64)
     np.add.at(shallow, place[top], whole.shallow)
-    # below each node are now those that were below it and what it stands for, in the order in which they stood
+    # the children of a node are now those of all nodes merged into it, in their old order
     above = place[top[whole.parent[nodes[1:]]]]
     begin = np.zeros(len(nodes) + 1, np.uint32)
     np.cumsum(np.bincount(above, minlength=len(nodes)), out=begin[1:])
@@ -174,7 +175,7 @@ def grouped_tree(snapshot: Snapshot, form: Form) -> GroupedTree:
 
 
 def keys_of_types(snapshot: Snapshot, by: Grouping) -> tuple[Numbers, list[Text]]:
-    """The key of each type, and the keys' names; a type without a module is in its package.
+    """Return the key of each type, and the names of the keys. A type without a module is grouped by package.
 
     Raises :class:`BadRequestError`.
     """
@@ -191,7 +192,7 @@ def keys_of_types(snapshot: Snapshot, by: Grouping) -> tuple[Numbers, list[Text]
             if snapshot.types.module is None:
                 raise BadRequestError(phrase("The dump doesn't say which modules types are of"))
             packages = packages_of(snapshot)
-            # a dump may know the modules of a few types alone: the boot loader's have none
+            # some dumps know the modules of only a few types: types of the boot loader have none
             numbers: dict[tuple[str, str], int] = {}
             of_type = [
                 numbers.setdefault((name, "" if name else packages.names[package]), len(numbers))
@@ -205,7 +206,7 @@ def keys_of_types(snapshot: Snapshot, by: Grouping) -> tuple[Numbers, list[Text]
 
 
 def made_up_root(snapshot: Snapshot) -> int | None:
-    """The type of the object that a dump makes up to group its roots."""
+    """Return the type of the artificial object under which a dump groups its roots; None if there is none."""
     root = snapshot.graph_names.root
     if root is None:
         return None
@@ -220,7 +221,7 @@ def _module_name(module: str, package: str) -> Text:
 
 
 def base_tree(snapshot: Snapshot, tree: HeapTree) -> GroupedTree:
-    """A tree by type in which what is directly below its own type is a node of its own."""
+    """Return the base of a tree: grouped by type, with nodes directly below their own type kept apart."""
     _, names = keys_of_types(snapshot, "type")
     match tree:
         case "dominators":
@@ -240,13 +241,13 @@ def base_tree(snapshot: Snapshot, tree: HeapTree) -> GroupedTree:
 
 
 def _topmost(parent: U32, key: U32) -> I64:
-    """For each node the one furthest above it to which only nodes of its key lead; nothing belongs to node 0."""
+    """Return for each node the topmost node of the unbroken chain of its key above it. Node 0 is never in a chain."""
     top = np.arange(len(parent))
     above = parent[1:].astype(np.int64)
     is_same = (key[1:] == key[above]) & (above != 0)
     top[1:] = np.where(is_same, above, top[1:])
     for _ in range(len(parent).bit_length() + 1):
-        # twice as far each time, as chains may be as long as the heap
+        # pointer doubling: chains may be as long as the heap
         further = top[top]
         if bool((further == top).all()):
             return top

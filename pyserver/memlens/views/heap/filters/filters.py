@@ -24,7 +24,7 @@ from memlens.views.heap.retained.by_objects import retained_set
 from memlens.views.selection.terms import Term, terms_of
 
 _FEW = 16
-"""Instances of types are looked up one type after another where they are a smaller part of all objects than that."""
+"""Instances are looked up type by type if they are less than 1/16 of all objects."""
 _ID = re.compile(r"@?0x[0-9a-fA-F]{1,16}|@\d{1,20}")
 """An id or address as the view shows it; a number alone may be anything."""
 _WORDS = {"unreachable": Term("is", ":", ("unreachable",)), "detached": Term("is", ":", ("detached",))}
@@ -33,7 +33,7 @@ _WORDS = {"unreachable": Term("is", ":", ("unreachable",)), "detached": Term("is
 class Chosen:
     """The objects that fit a filter: all of ``types`` where all terms are about types, else ``objects``.
 
-    Those are then of ``types``, but not each of these has such objects.
+    ``types`` then has all their types, and perhaps others.
     """
 
     def __init__(self, types: Mask, objects: Mask | None) -> None:
@@ -41,7 +41,7 @@ class Chosen:
         self.objects = objects
 
     def among(self, snapshot: Snapshot, numbers: Numbers) -> Mask:
-        """A mask of those of some objects that match."""
+        """Return a mask of the given objects: those that match."""
         if self.objects is not None:
             return self.objects[numbers]
         return self.types[snapshot.objects.type[numbers]]
@@ -73,9 +73,9 @@ def _parsed(text: str) -> list[Term]:
 
 
 def without_contents(text: str) -> str:
-    """A filter that has the same terms, but in which what objects contain matches nothing.
+    """Return a filter with the same terms, in which contents of objects match nothing.
 
-    Raises :class:`BadRequestError` for one that is wrong, or that is about contents alone.
+    Raises :class:`BadRequestError` for an invalid filter, or one about contents only.
     """
     terms = [plain_term(_meant(term)) for term in _parsed(text)]
     return " ".join(
@@ -89,17 +89,17 @@ def without_contents(text: str) -> str:
 
 
 def queries_in(text: str) -> list[str]:
-    """The queries in the terms ``query:`` of a filter, as :func:`files_in` finds files."""
+    """Return the queries in the ``query:`` terms of a filter, including filters nested in it; none if it is invalid."""
     return _values_in(text, "query")
 
 
 def files_in(text: str) -> list[str]:
-    """The files that the terms ``in:`` of a filter name, also those of filters within it. Of a wrong filter, none."""
+    """Return the files in the ``in:`` terms of a filter, including filters nested in it; none if it is invalid."""
     return _values_in(text, "in")
 
 
 def takes_long(text: str) -> bool:
-    """Whether a filter has a term that may visit the whole dump. A wrong filter has none."""
+    """Whether a filter has a term that may visit the whole dump; False if it is invalid."""
     return any(TERMS[term.field].takes_long for term in _terms_in(text))
 
 
@@ -108,7 +108,7 @@ def _values_in(text: str, field: str) -> list[str]:
 
 
 def _terms_in(text: str) -> Iterator[Term]:
-    """The terms of a filter, then those of filters within it; none of a wrong one."""
+    """Yield the terms of a filter, then those of filters nested in it; none if it is invalid."""
     try:
         terms = _parsed(text)
     except BadRequestError:
@@ -121,7 +121,7 @@ def _terms_in(text: str) -> Iterator[Term]:
 
 
 def _meant(term: Term) -> Term:
-    """A word that stands for a term."""
+    """Return the term that a word such as ``detached`` or an id stands for; other terms unchanged."""
     if term.field == "id" or (not term.field and all(map(_ID.fullmatch, term.values))):
         values = tuple(value.removeprefix("@") for value in term.values)
         return Term("id", term.comparison, values, term.negated)
@@ -193,25 +193,25 @@ def allocating(snapshot: Snapshot, term: Term) -> Mask:
 
 
 def retained_by(snapshot: Snapshot, term: Term) -> Mask:
-    """The objects retained by those that match the filter in a term ``retained-by:``, which are included."""
+    """Return a mask of the objects that match the filter in a ``retained-by:`` term, and of all that these retain."""
     parts = [_numbers(snapshot, chosen(snapshot, _keepers(value))) for value in term.values]
     return retained_set(snapshot, np.concatenate(parts))
 
 
 def _numbers(snapshot: Snapshot, found: Chosen | None) -> Numbers:
-    """The objects that fit a filter by their numbers, in any order; all without one."""
+    """Return the numbers of the objects that match a filter, in any order; all objects without a filter."""
     if found is None:
         return np.arange(len(snapshot.objects.type))
     kinds = np.flatnonzero(found.types).tolist()
     few = len(snapshot.objects.type) // _FEW
     if found.objects is None and int(np.diff(snapshot.types.instance_start)[found.types].sum()) < few:
-        # which are stored by type
+        # instances are stored by type
         return np.concatenate([np.zeros(0, np.uint32), *(instances_of(snapshot, kind) for kind in kinds)])
     return np.flatnonzero(found.mask(snapshot))
 
 
 def _keepers(value: str) -> str:
-    """The filter that a value of ``retained-by:`` stands for: itself if it is one or an id, else that for a type."""
+    """Return the filter in a value of ``retained-by:``: the value itself if it is a filter or an id, else ``type:``."""
     if not value.startswith("=") and (_ID.fullmatch(value) or re.search("[:<>]", value)):
         return value
     quoted = re.sub(r'(["\\])', r"\\\1", value)
@@ -219,6 +219,6 @@ def _keepers(value: str) -> str:
 
 
 def check_keepers(snapshot: Snapshot, term: Term) -> None:
-    """Raise :class:`BadRequestError` for a wrong filter in a term ``retained-by:``."""
+    """Raise :class:`BadRequestError` for an invalid filter in a ``retained-by:`` term."""
     for value in term.values:
         checked_terms(snapshot, _keepers(value))

@@ -1,4 +1,4 @@
-"""What the terms of the filter over a heap dump find, of types or of objects: a mask for each term."""
+"""Masks of the types or objects that match a term of the filter over a heap dump."""
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -45,12 +45,12 @@ def of_each(numbers: Numbers, fits: Mask) -> Mask:
 
 
 def patterns(term: Term) -> list[Pattern]:
-    """A term's values, of which each must be a part."""
+    """Return a term's values as patterns, each of which may match a part of a text."""
     return [Pattern(value) for value in term.values]
 
 
 def expressions(term: Term) -> list[Pattern | Expression]:
-    """A term's values, which may be regular expressions."""
+    """Return a term's values as patterns, which may be regular expressions."""
     return [pattern_of(value) for value in term.values]
 
 
@@ -104,7 +104,7 @@ def distance(snapshot: Snapshot, term: Term) -> Mask:
 
 
 def _nearer(distance: Numbers, term: Term) -> Mask:
-    """Which distances are in the relation to some whole numbers that a term states, without a copy of the column."""
+    """Return a mask of the distances that satisfy a term such as ``distance<5``, without copying the column."""
     amounts = distances_in(term)
     found: Mask
     match term.comparison:
@@ -161,14 +161,14 @@ def plain_named(snapshot: Snapshot, term: Term) -> Mask:
 
 
 def words(snapshot: Snapshot, term: Term) -> Mask:
-    """The objects whose own name or type has a word."""
+    """The objects whose own name or type contains a word."""
     found = of_each(snapshot.objects.name, _texts(snapshot, term.values, has_expressions=False))
     found |= of_each(snapshot.objects.type, _types_that_fit(snapshot, patterns(term)))
     return found
 
 
 def plain_words(snapshot: Snapshot, term: Term) -> Mask:
-    """The same, without names that are an object's contents."""
+    """Like :func:`words`, ignoring names that are contents of objects."""
     found = plainly_named(
         snapshot, of_each(snapshot.objects.name, _texts(snapshot, term.values, has_expressions=False))
     )
@@ -178,13 +178,13 @@ def plain_words(snapshot: Snapshot, term: Term) -> Mask:
 
 @kept
 def _texts(snapshot: Snapshot, values: tuple[str, ...], *, has_expressions: bool = True) -> Mask:
-    """Which strings fit one of a term's values."""
+    """Return a mask of the strings that match one of a term's values."""
     parsed: Callable[[str], Pattern | Expression] = pattern_of if has_expressions else Pattern
     return fitting(snapshot.strings, list(map(parsed, values)), snapshot.work)
 
 
 def _string_types(snapshot: Snapshot) -> Mask:
-    """The types whose objects' names are strings' texts."""
+    """The types of strings: the names of their objects are texts."""
     kinds = snapshot.graph_names.type_kinds
     texts: Mask = np.array(["string" in kind.lower() for kind in kinds], bool)[snapshot.types.kind]
     known = string_types(snapshot)
@@ -209,7 +209,10 @@ def in_state(snapshot: Snapshot, term: Term) -> Mask:
 
 
 def held_by(snapshot: Snapshot, term: Term) -> Mask:
-    """Groups of the compact tree have the same types above them as each of their objects has dominators."""
+    """The objects that an object of a matching type dominates.
+
+    Groups of the compact tree suffice: the groups above one have the types of the dominators of each of its objects.
+    """
     compact = snapshot.compact
     wanted = np.append(named_types(snapshot, term), False)
     own = wanted[np.minimum(compact.type, len(wanted) - 1)]
@@ -232,7 +235,7 @@ def with_field(snapshot: Snapshot, term: Term) -> Mask:
         rows.append((start, name, np.empty(0, np.uint8)))
     with ThreadPoolExecutor(2) as pool:
         for start, name, kind in rows:
-            # so that both have about as many rows; of another type NumPy would convert the whole column
+            # halves with about equally many rows; a scalar of another type would make NumPy convert the whole column
             half = int(np.searchsorted(start, start[-1] // start.dtype.type(2)))
             halves = [
                 pool.submit(kernel.having, start, name, kind, by_text, fits, first, last, marks)

@@ -13,7 +13,7 @@ from memlens.views.selection.terms import Term
 from memlens.views.selection.texts import Pattern, pattern_of
 
 NO_MODULE, BOOT = "none", "boot"
-"""Types of no module, and of them those that the runtime's own loader has, which has no name."""
+"""Values of ``module:`` for types without a module, and for those of the runtime's own, nameless loader."""
 
 
 def of_modules(snapshot: Snapshot, term: Term) -> Mask:
@@ -33,7 +33,7 @@ def of_modules(snapshot: Snapshot, term: Term) -> Mask:
     if NO_MODULE in term.values:
         found |= has_none
     if BOOT in term.values and registry.objects_of(snapshot.info.kind).platform.has_boot_loader:
-        # a class that isn't in the file, whose name is in brackets, may be of any loader
+        # names in brackets are of classes that are missing in the file: their loader is unknown
         found |= has_none & np.array(
             [not name.startswith("(") for name in plain_type_names(snapshot)], np.bool_
         )
@@ -41,7 +41,7 @@ def of_modules(snapshot: Snapshot, term: Term) -> Mask:
 
 
 def heaps(snapshot: Snapshot, term: Term) -> Mask:
-    """The heaps that a term names. Raises :class:`BadRequestError` for an unknown one."""
+    """Return a mask of the heaps that a term names. Raises :class:`BadRequestError` for an unknown one."""
     names = snapshot.graph_names.spaces
     if not names or snapshot.objects.space is None:
         raise BadRequestError(

@@ -1,7 +1,7 @@
 """The terms of the filter over a heap dump.
 
-A term is a row of :data:`OBJECTS`, and nothing else: how it is written, what the page and the view say of it, what it
-finds, and what would match where it finds nothing.
+A row of :data:`OBJECTS` declares all of a term: its syntax, its help in the view and the docs, what it matches, and
+what to suggest if it matches nothing.
 """
 
 from collections.abc import Callable
@@ -36,7 +36,7 @@ class ObjectTerm:
     field: str
     """Its name; empty for words."""
     entries: tuple[Entry, ...] = ()
-    """How it is written and described: several where it is offered in several ways, none for what Memlens writes."""
+    """Its help and completion: several if it can be written in several ways, none if only Memlens writes it."""
     types: Finds | None = None
     """The types whose objects it finds; one item per type."""
     objects: Finds | None = None
@@ -56,7 +56,7 @@ class ObjectTerm:
 
 
 def _later(place: str) -> Finds:
-    """What a layer above finds, which is imported when the term is used."""
+    """Return a function of a higher layer, imported when the term is used."""
     part: Part[Finds] = Part(place)
 
     def find(snapshot: Snapshot, term: Term) -> Mask:
@@ -77,7 +77,7 @@ def _sizes(field: str, finds: str, column: Callable[[Snapshot], U64], example: s
 
 
 def _of_packs(field: str) -> tuple[Entry, ...]:
-    """How packs describe a term that only their dumps have something for."""
+    """Return the help of packs for a term that only their dumps support."""
     terms = dict.fromkeys(
         term
         for form in registry.formats().values()

@@ -1,4 +1,4 @@
-"""Pixels as a PNG file, and what files of images say of themselves."""
+"""Writes pixels as PNG, and reads the type and size of image files."""
 
 import struct
 import zlib
@@ -8,13 +8,13 @@ import numpy as np
 from memlens.arrays import U8
 
 PIXEL_BYTES = {"rgb_565": 2, "alpha": 1, "gray": 1, "bgr": 3}
-"""Those of the other layouts are 4."""
+"""Bytes per pixel; 4 for layouts that are not listed."""
 _CHANNELS = {
     "rgba": (0, 1, 2, 3), "rgba_premultiplied": (0, 1, 2, 3), "argb_int": (1, 2, 3, 0), "rgb_int": (1, 2, 3, None),
     "argb_premultiplied_int": (1, 2, 3, 0), "bgr_int": (3, 2, 1, None), "bgr": (2, 1, 0, None), "abgr": (3, 2, 1, 0),
     "gray": (0, 0, 0, None), "alpha": (None, None, None, 0),
 }  # fmt: skip
-"""Where in a pixel red, green, blue and alpha are. What isn't there is 0, but without alpha all is opaque."""
+"""Positions of red, green, blue and alpha in a pixel. Missing colours are 0; without alpha all pixels are opaque."""
 
 
 def rgba(pixels: U8, layout: str) -> U8:
@@ -78,7 +78,7 @@ def smaller(pixels: U8, side: int) -> U8:
 
 
 def file_size(data: bytes) -> tuple[str, int, int] | None:
-    """The type of an image's file, and the width and height that it says its picture has."""
+    """Return the type of an image file, and the width and height in its header."""
     if data[:8] == b"\x89PNG\r\n\x1a\n" and len(data) >= 24:
         return ("image/png", *struct.unpack(">II", data[16:24]))
     if data[:4] == b"RIFF" and data[8:12] == b"WEBP" and len(data) >= 30:

@@ -1,4 +1,4 @@
-"""All images of a heap dump side by side: those with the same pixels as one, the largest first."""
+"""All images of a heap dump, the largest first. Images with equal pixels are one row."""
 
 from typing import Literal
 
@@ -15,24 +15,24 @@ GalleryOrder = Literal["bytes", "freed"]
 
 
 class GalleryRow(Struct, frozen=True):
-    """An image, or several that have the same pixels; sizes are of all of them.
+    """An image, or several with equal pixels; sizes are sums over them.
 
-    ``object`` is the first in the dump of those that are largest.
+    ``object`` is the largest; the first in the dump if several are.
     """
 
     object: ObjectRow
     image: ImageRow
     count: int
     heap_bytes: int
-    """Of the arrays of their pixels, each counted once."""
+    """Bytes of their pixel arrays, each counted once."""
     native_bytes: int
     """Memory outside of the heap that they own."""
     freed_bytes: int
-    """What would be free with the largest in place of all of them: 0 where they share their pixels, or of one alone."""
+    """Bytes freed if the largest replaced all others; 0 for a single image and for images that share one array."""
 
 
 class GalleryAnswer(Struct, frozen=True):
-    """Images ``offset`` and on of ``total``, equal ones as one; the sums are of all ``images``."""
+    """The rows from ``offset`` on, of ``total``. The sums are over all ``images``."""
 
     rows: list[GalleryRow]
     offset: int
@@ -46,7 +46,7 @@ class GalleryAnswer(Struct, frozen=True):
 def gallery(
     snapshot: Snapshot, filter_text: str, order: GalleryOrder, offset: int, limit: int
 ) -> GalleryAnswer:
-    """The images that fit a filter, by their bytes or by what equal ones would free. Raises BadRequestError."""
+    """Return the images that match a filter, by bytes or by ``freed_bytes``. Raises :class:`BadRequestError`."""
     rows, images, groups = page(offset, limit), images_of(snapshot), _groups(snapshot, filter_text)
     sizes = groups.heap + groups.native
     by = (groups.shown, -sizes) if order == "bytes" else (groups.shown, -sizes, -groups.freed)

@@ -1,4 +1,4 @@
-"""Which objects are images, what each takes, and which have the same pixels."""
+"""The images of a heap dump: their sizes, and which of them have equal pixels."""
 
 from typing import Any, NamedTuple
 
@@ -26,11 +26,11 @@ class ImageRow(Struct, frozen=True):
     width: int
     height: int
     layout: str
-    """What its pixels are, for people: ``ARGB_8888``; empty where the dump doesn't have them."""
+    """The layout of its pixels, for people: ``ARGB_8888``; empty if the dump doesn't have the pixels."""
 
 
 class EqualImages(Struct, frozen=True):
-    """The other images that have the same pixels as one, the first of them, and how many there are."""
+    """The first of the other images with the same pixels, and the number of all."""
 
     rows: list[ObjectRow]
     total: int
@@ -39,9 +39,9 @@ class EqualImages(Struct, frozen=True):
 class Images(NamedTuple):
     """All images of a dump, an item for each row of its table of images.
 
-    ``alike`` is the first row with the same size and the same pixels, by a hash of 64 bits; an image without pixels is
-    like no other. ``heap`` are the bytes of the array of its pixels, and ``native`` the memory outside of the heap that
-    it owns. Files that ``am dumpheap -b`` added for the dump are no memory of the program's.
+    ``alike`` is the first row with the same size and pixels, by a 64-bit hash; images without pixels equal no other.
+    ``heap`` has the bytes of an image's pixel array, ``native`` the memory outside of the heap that it owns. Files that
+    ``am dumpheap -b`` added to the dump are not counted: the program didn't have them.
     """
 
     rows: npt.NDArray[Any]
@@ -51,16 +51,16 @@ class Images(NamedTuple):
 
 
 class Groups(Struct, frozen=True):
-    """Some images by their pixels, an item for each group of equal ones."""
+    """Groups of images with equal pixels, one item per group."""
 
     shown: I64
-    """The row of the largest image, of equals the first."""
+    """The row of the largest image, the first of several."""
     count: I64
     heap: I64
-    """The bytes of the arrays of their pixels, each counted once."""
+    """The bytes of their pixel arrays, each counted once."""
     native: I64
     freed: I64
-    """The bytes of all but the largest, where one can be in place of them all."""
+    """The bytes freed if the largest image replaced the others."""
 
 
 def image_row(snapshot: Snapshot, number: int) -> ImageRow | None:
@@ -97,13 +97,13 @@ def images_of(snapshot: Snapshot) -> Images:
 
 
 def _keys(snapshot: Snapshot, rows: npt.NDArray[Any], elements: I64, has_pixels: Mask) -> U64:
-    """A row for each image, which those have in common whose pixels are the same."""
+    """Return a key for each image; images with equal pixels have equal keys."""
     arrays = snapshot.objects.arrays
     at = np.minimum(np.searchsorted(arrays["object"], elements), max(len(arrays) - 1, 0))
     keys = np.zeros((len(rows), 6), np.uint64)
     for place, name in enumerate(("width", "height", "layout")):
         keys[:, place] = rows[name]
-    # an array without elements has no row, and nothing is known of one that isn't in the file
+    # arrays without elements, and arrays that are missing in the file, have no row
     keys[:, 3] = np.where(has_pixels, elements, (1 << 32) + rows["object"].astype(np.int64)) + 1
     if len(arrays):
         known = has_pixels & (arrays["object"][at] == elements)
@@ -114,7 +114,7 @@ def _keys(snapshot: Snapshot, rows: npt.NDArray[Any], elements: I64, has_pixels:
 
 
 def equal_images(snapshot: Snapshot, number: int) -> EqualImages:
-    """The other images with the pixels of an object, which may be none."""
+    """Return the other images with an object's pixels; none if it isn't an image."""
     if row_of(snapshot, number) is None:
         return EqualImages([], 0)
     images = images_of(snapshot)
@@ -125,10 +125,10 @@ def equal_images(snapshot: Snapshot, number: int) -> EqualImages:
 
 
 def groups_of(images: Images, chosen: Numbers) -> Groups:
-    """Some rows of the images by their pixels."""
+    """Group some rows of the images by their pixels."""
     elements, alike = images.rows["elements"][chosen], images.alike[chosen].astype(np.int64)
     heap, native = images.heap[chosen], images.native[chosen]
-    # images that share an array have its bytes once
+    # a shared array counts once
     heap[first_equal(elements) != np.arange(len(elements))] = 0
     sizes = heap + native
     ordered = np.lexsort((chosen, -sizes, alike))

@@ -1,7 +1,7 @@
-"""Objects that are images, as pictures: their pixels are read from the dump itself, as the archive has no long arrays.
+"""Draws the images in a heap dump. Pixels are read from the dump itself, as the archive has no long arrays.
 
-Nothing of that is trusted: the file must be the one that was read, sizes are checked before anything is made of them,
-and files within the dump are handed on only if they are small enough and say that their picture is as well.
+The dump is not trusted: it must be the file that was archived, sizes are checked before memory is allocated, and image
+files in the dump are passed on only if both the file and the picture size in its header are small enough.
 """
 
 import base64
@@ -25,22 +25,22 @@ from memlens.views.heap.objects.dump_bytes import NotReadError, spans_of
 from memlens.views.heap.objects.rows import check_object, type_names
 
 MOST_BYTES = 64 << 20
-"""Of the pixels of an image."""
+"""Limit on the pixels of one image."""
 MOST_PIXELS = 16 << 20
 _MOST_FILE_BYTES = 16 << 20
 _MOST_DRAWN_PIXELS = 1 << 20
-"""A larger image is drawn with every second, third … row and column: it is seen in a few hundred pixels."""
+"""Larger images are drawn with every second, third … row and column only: they are shown in a few hundred pixels."""
 _MOST_ANSWERED_BYTES = 2 << 20
-"""Of the thumbnails of one answer, if it has more than one: the others are asked for again."""
+"""Limit on the thumbnails in one answer (at least one is sent); the client requests the rest again."""
 _SAMPLED = 2
-"""A thumbnail is made of so many times its rows and columns."""
+"""A thumbnail is averaged from at most this many times its rows and columns."""
 
 
 class ImageAnswer(Struct, frozen=True):
     """An image as a file in base64, or why there is none.
 
-    ``media`` is ``image/png``, ``image/jpeg`` or ``image/webp``. Of a large image only every ``every``-th row and
-    column is there.
+    ``media`` is ``image/png``, ``image/jpeg`` or ``image/webp``. A large image is drawn with
+    every ``every``-th row and column only.
     """
 
     width: int
@@ -52,7 +52,7 @@ class ImageAnswer(Struct, frozen=True):
 
 
 class Thumbnail(Struct, frozen=True):
-    """An image for a gallery: a file in base64, or why there is none. A file of the dump's is as large as it is."""
+    """An image for the gallery: a file in base64, or why there is none. Image files in the dump keep their size."""
 
     object: int
     media: str
@@ -61,7 +61,7 @@ class Thumbnail(Struct, frozen=True):
 
 
 class _Place(NamedTuple):
-    """Where the pixels of an image are in the unpacked dump, and how they are to be read."""
+    """The position of an image's pixels in the unpacked dump, and their layout."""
 
     offset: int
     bytes: int
@@ -71,7 +71,7 @@ class _Place(NamedTuple):
 
 
 def image(snapshot: Snapshot, number: int) -> ImageAnswer:
-    """An image as a file. Raises :class:`BadRequestError` for another object, and :class:`CancelledError`."""
+    """Return an image as a file. Raises :class:`BadRequestError` for other objects, and :class:`CancelledError`."""
     row = _image_row(snapshot, number)
     width, height = int(row["width"]), int(row["height"])
     try:
@@ -84,7 +84,7 @@ def image(snapshot: Snapshot, number: int) -> ImageAnswer:
 
 
 def thumbnails(snapshot: Snapshot, numbers: Sequence[int], side: int) -> list[Thumbnail]:
-    """Images of some objects, at most ``side`` pixels wide and high. Those too many for one answer are left out.
+    """Return thumbnails of some objects, at most ``side`` pixels wide and high, as many as fit into one answer.
 
     Raises :class:`BadRequestError` for an object that is no image, and :class:`CancelledError`.
     """
@@ -95,7 +95,7 @@ def thumbnails(snapshot: Snapshot, numbers: Sequence[int], side: int) -> list[Th
             chosen[number] = _place(snapshot, _image_row(snapshot, number))
         except NotReadError as error:
             found[number] = Thumbnail(number, "", "", error.said)
-    # in the order of the file, as what is compressed can only be read in that
+    # in the order of the file: a compressed dump can only be read forwards
     at: dict[int, list[int]] = {}
     for number, place in chosen.items():
         at.setdefault(place.offset, []).append(number)
@@ -131,7 +131,7 @@ def _image_row(snapshot: Snapshot, number: int) -> Any:
 
 
 def _place(snapshot: Snapshot, row: Any) -> _Place:
-    """Where the pixels of an image are, if it can be drawn."""
+    """Return where the pixels of an image are. Raises :class:`NotReadError` if it can't be drawn."""
     layout, size = PIXEL_LAYOUTS[int(row["layout"])], int(row["bytes"])
     width, height = int(row["width"]), int(row["height"])
     if int(row["elements"]) == NONE:
@@ -156,7 +156,7 @@ def _place(snapshot: Snapshot, row: Any) -> _Place:
 
 
 def _file(place: _Place, data: bytes, side: int | None = None) -> tuple[str, bytes, int]:
-    """The type of the file, its bytes, and every how many-th row and column it has: ``side`` at most of each."""
+    """Return the media type, the file, and its step: every ``step``-th row and column, at most ``side`` of each."""
     data = data[: place.bytes]
     if len(data) < place.bytes:
         raise NotReadError(phrase("The dump ends before the pixels do"))

@@ -1,1 +1,1 @@
-"""Lists of objects, types and threads, an object with all that is about it, and the dump as a whole."""
+"""Lists of objects, types and threads; the details of one object; the overview of the dump."""

@@ -1,4 +1,4 @@
-"""The stacks that allocated the objects of a heap dump which a filter leaves, as samples of a profile."""
+"""The stacks that allocated the objects of a heap dump, as samples of a profile narrowed by a filter."""
 
 import numpy as np
 
@@ -14,13 +14,13 @@ from memlens.views.selection.sets import AllocationSet
 from memlens.views.selection.terms import Term
 
 _OF_OBJECTS = ("shallow_bytes", "objects")
-"""Values that are sums over the objects in the dump. Others are of objects that may be gone, known by stack alone."""
+"""Values that are sums over the objects in the dump. Other values include freed objects, known by stack only."""
 
 
 def narrowed(snapshot: Snapshot, of: AllocationSet) -> SampleColumns:
-    """A set's figures of each sample, of the objects that fit the set's filter.
+    """Return a set's figures of each sample, summed over the objects that match the set's filter.
 
-    Raises :class:`BadRequestError` for a wrong filter, and for one about objects where the value isn't.
+    Raises :class:`BadRequestError` for an invalid filter, and for one about objects if the value is not about objects.
     """
     columns, terms = columns_of(snapshot, of), checked_terms(snapshot, of.filter)
     about = next((term for term in terms if not is_of_stacks(term)), None)
@@ -43,7 +43,7 @@ def narrowed(snapshot: Snapshot, of: AllocationSet) -> SampleColumns:
 
 
 def samples_that_fit(snapshot: Snapshot, text: str) -> Mask:
-    """The samples that a filter leaves; whole ones. Raises :class:`BadRequestError` for terms about objects."""
+    """Return a mask of the samples that match a filter. Raises :class:`BadRequestError` for terms about objects."""
     terms = checked_terms(snapshot, text)
     for term in terms:
         if not is_of_stacks(term):
@@ -63,7 +63,7 @@ def _of_stacks(snapshot: Snapshot, terms: list[Term]) -> Mask:
 
 
 def _sums(snapshot: Snapshot, text: str) -> I64:
-    """Bytes and objects of each sample, ``int64[2, samples]``."""
+    """Return bytes and objects of each sample, ``int64[2, samples]``."""
     chosen, objects, of_samples = filters.chosen(snapshot, text), snapshot.objects, snapshot.samples.stack
     if chosen is None or objects.stack is None:
         raise TypeError("a filter of objects with stacks was expected")
@@ -71,7 +71,7 @@ def _sums(snapshot: Snapshot, text: str) -> I64:
     values = np.stack((objects.shallow[fits].view(np.int64), np.ones(int(fits.sum()), np.int64)))
     by_stack = np.zeros((2, len(snapshot.stacks.node)), np.int64)
     add_by(np.ascontiguousarray(objects.stack[fits]), values, by_stack)
-    # several samples may be of the same frames
+    # several samples may have the same frames
     stacks, first = np.unique(of_samples, return_index=True)
     sums = np.zeros((2, len(of_samples)), np.int64)
     sums[:, first] = by_stack[:, stacks]

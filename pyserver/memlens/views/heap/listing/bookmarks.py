@@ -1,4 +1,4 @@
-"""Bookmarks of a heap dump for display: what is bookmarked, in words and bytes."""
+"""Bookmarks of a heap dump for display, with names and bytes."""
 
 import contextlib
 
@@ -18,7 +18,7 @@ from memlens.views.heap.objects.types import instances
 
 
 class HeapBookmark(Struct, frozen=True):
-    """A bookmark with what it is about: ``object`` of an object, else ``name`` of a type or a group."""
+    """A bookmark and its subject: ``object`` for an object, else the ``name`` of a type or a group."""
 
     bookmark: int
     place: HeapPlace
@@ -28,7 +28,7 @@ class HeapBookmark(Struct, frozen=True):
     objects: int
     shallow_bytes: int
     retained_bytes: int | None
-    """None for a group of shortest paths: what is below it isn't all retained by it."""
+    """None for a group of shortest paths, which doesn't retain everything below it."""
 
 
 class HeapBookmarksAnswer(Struct, frozen=True):
@@ -51,7 +51,7 @@ def heap_bookmarks(snapshot: Snapshot) -> HeapBookmarksAnswer:
 
 
 def check_place(snapshot: Snapshot, place: HeapPlace) -> None:
-    """Raises LackingError for another model, and BadRequestError for what the dump doesn't have."""
+    """Raise LackingError for another model, BadRequestError if the dump doesn't have the bookmarked thing."""
     graph_of(snapshot.info)
     _shown(snapshot, Bookmark(0, place, ""), place)
 
@@ -76,7 +76,7 @@ def _shown(snapshot: Snapshot, one: Bookmark, place: HeapPlace) -> HeapBookmark:
 
 
 def heap_bookmark_name(one: HeapBookmark, kind: str) -> str:
-    """What it is about as text, in a dump of a ``kind``: "Map @66357", "type Session", "group of 40 Session"."""
+    """Return a bookmark's name in a dump of a ``kind``: "Map @66357", "type Session", "group of 40 Session"."""
     if one.object is not None:
         return f"{one.object.type} {id_text(one.object.id, kind)}"
     if isinstance(one.place, TypePlace):

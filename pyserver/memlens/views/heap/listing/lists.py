@@ -1,4 +1,4 @@
-"""Objects in lists: all of them, those of a type or of a group, those that fit a filter."""
+"""Lists of objects, types and packages: of the dump, a type or a group, narrowed by a filter."""
 
 from typing import Literal
 
@@ -29,17 +29,17 @@ from memlens.views.heap.objects.types import (
 from memlens.views.heap.reachable.shortest_paths import shortest_paths
 
 ObjectOrder = Literal["retained", "shallow", "distance", "object", "native", "native_retained", "total"]
-"""``total`` is by the bytes of objects and everything below them in the tree of shortest paths."""
+"""``total`` orders by the bytes of an object and everything below it in the tree of shortest paths."""
 HeapOrder = Literal["retained", "shallow", "count", "name", "native", "native_retained"]
 GroupedBy = Literal["package", "kind"]
 GroupedByAny = Literal["type", "package", "kind"]
 
 _FIRST = 1_000
-"""Rows that are found without sorting a list of more than :data:`_MOST_SORTED`, which takes ten times as long."""
+"""Rows selected from lists longer than :data:`_MOST_SORTED`, as sorting all would take ten times as long."""
 _MOST_SORTED = 100_000
 
 _MOST_WALKED = 50_000_000
-"""Dominators that are walked to sum up what some objects retain, before all of the tree is."""
+"""Limit on dominators visited to sum up what some objects retain; beyond it, the whole tree is summed up."""
 
 
 class ObjectsAnswer(Struct, frozen=True):
@@ -49,13 +49,13 @@ class ObjectsAnswer(Struct, frozen=True):
     offset: int
     total: int
     shallow_bytes: int
-    """Of all ``total``."""
+    """Of all ``total`` objects."""
     total_bytes: list[int] | None = None
-    """By what they are sorted, where that is ``total``."""
+    """The bytes by which the rows are sorted, for the order ``total``."""
 
 
 class HeapTypesAnswer(Struct, frozen=True):
-    """Types ``offset`` and on of ``total``; ``objects`` and ``shallow_bytes`` are of all that fit."""
+    """The rows from ``offset`` on, of ``total``; ``objects`` and ``shallow_bytes`` count all matching objects."""
 
     rows: list[TypeRow]
     offset: int
@@ -65,7 +65,7 @@ class HeapTypesAnswer(Struct, frozen=True):
 
 
 class PackageRow(Struct, frozen=True):
-    """Types of one package or of one kind. What they retain is what none of these types' objects dominates."""
+    """The types of one package or kind. An object retained by another object of these types is counted once."""
 
     name: str
     types: int
@@ -73,12 +73,12 @@ class PackageRow(Struct, frozen=True):
     shallow_bytes: int
     retained_bytes: int
     native_bytes: int | None
-    """Memory outside of the heap that these objects own; None in dumps that say so of no object."""
+    """Memory outside of the heap that these objects own; None if the dump doesn't record such memory."""
     native_retained_bytes: int | None
 
 
 class PackagesAnswer(Struct, frozen=True):
-    """Packages or kinds of types ``offset`` and on of ``total``."""
+    """The packages or kinds from ``offset`` on, of ``total``."""
 
     rows: list[PackageRow]
     offset: int
@@ -96,7 +96,7 @@ def objects(
     *,
     reverse: bool = False,
 ) -> ObjectsAnswer:
-    """The objects that fit a filter, of type ``kind`` or in the group ``group`` of the compact tree where it is given.
+    """Return the objects that match a filter, of the type ``kind`` or the group ``group`` of the compact tree if given.
 
     Raises :class:`BadRequestError`.
     """
@@ -119,7 +119,7 @@ def _listed(
     *,
     is_whole: bool,
 ) -> tuple[Numbers, int, int]:
-    """Some objects in their order, at least the first of them, how many there are, and their bytes."""
+    """Return matching objects in order (perhaps only the first ones), their number, and their bytes."""
     stored = snapshot.objects
     sizes = _sizes(snapshot, order)
     if kind is None and group is None and sizes is not None and not is_whole:
@@ -134,7 +134,7 @@ def _listed(
         shallow = int(snapshot.types.shallow[kind])
     else:
         shallow = int(stored.shallow[found].sum())
-    # a type's instances stand by retained size already
+    # a type's instances are stored by retained size
     if kind is not None and order == "retained":
         return found, len(found), shallow
     if sizes is not None and not is_whole and len(found) > _MOST_SORTED:
@@ -144,7 +144,7 @@ def _listed(
 
 
 def fitting(snapshot: Snapshot, filter_text: str, kind: int | None, group: int | None) -> Numbers:
-    """The objects that fit a filter, of a type or a group where that is given. Raises :class:`BadRequestError`."""
+    """Return the objects that match a filter, of a type or a group if given. Raises :class:`BadRequestError`."""
     chosen = filters.chosen(snapshot, filter_text)
     if kind is not None:
         numbers = instances_of(snapshot, kind)
@@ -160,7 +160,7 @@ def fitting(snapshot: Snapshot, filter_text: str, kind: int | None, group: int |
 
 
 def _sizes(snapshot: Snapshot, order: ObjectOrder) -> Numbers | None:
-    """The column that an order is by; None if it isn't one of bytes that all objects have."""
+    """Return the column of an order; None if it is not a column of bytes with an item for every object."""
     match order:
         case "retained":
             return snapshot.objects.retained
@@ -197,7 +197,7 @@ def heap_types(
     *,
     reverse: bool,
 ) -> HeapTypesAnswer:
-    """The types with objects that fit a filter, of one package or kind where it is given. Raises BadRequestError."""
+    """Return the types with matching objects, of one package or kind if given. Raises BadRequestError."""
     rows = page(offset, limit)
     figures, fits = figures_by_type(snapshot, filter_text)
     numbers = np.flatnonzero(fits)
@@ -205,7 +205,7 @@ def heap_types(
         groups, names = _groups(snapshot, by)
         numbers = numbers[groups[numbers] == (names.index(package) if package in names else -1)]
     names, chosen = type_names(snapshot), filters.chosen(snapshot, filter_text)
-    # a filter of types alone leaves all of each
+    # a filter about types matches all objects of a type or none
     among = None if chosen is None else chosen.objects
     if order == "name":
         ordered = sorted(numbers.tolist(), key=lambda number: (names[number].casefold(), number))
@@ -232,7 +232,7 @@ def heap_packages(
     *,
     reverse: bool,
 ) -> PackagesAnswer:
-    """The packages or kinds of the types with objects that fit a filter. Raises :class:`BadRequestError`."""
+    """Return the packages or kinds of the types with matching objects. Raises :class:`BadRequestError`."""
     rows = page(offset, limit)
     sums, names = _package_sums(snapshot, filter_text, by)
     numbers = np.flatnonzero(sums["types"])
@@ -256,7 +256,7 @@ def heap_packages(
 
 
 def _groups(snapshot: Snapshot, by: GroupedBy) -> tuple[Numbers, list[str]]:
-    """The number of each type's package or kind, and what these are called."""
+    """Return the number of each type's package or kind, and their names."""
     if by == "kind":
         return snapshot.types.kind, list(snapshot.graph_names.type_kinds)
     packages = packages_of(snapshot)
@@ -265,7 +265,7 @@ def _groups(snapshot: Snapshot, by: GroupedBy) -> tuple[Numbers, list[str]]:
 
 @kept
 def figures_by_type(snapshot: Snapshot, filter_text: str) -> tuple[dict[str, Numbers], Numbers]:
-    """Count, shallow and retained bytes by type of what fits, and which types have such objects."""
+    """Return the sums of the matching objects by type, and a mask of the types that have any."""
     chosen = filters.chosen(snapshot, filter_text)
     figures = figures_of(snapshot)
     if chosen is None:
@@ -284,7 +284,7 @@ def _sums_of(
     group_of: Numbers,
     groups: int,
 ) -> dict[str, Numbers]:
-    """What some objects come to by the groups of their types, and what of it no other one of the group dominates.
+    """Return sums of some objects by group, and what they retain: objects below others of their group are counted once.
 
     ``group_of`` follows from ``by``.
     """
@@ -297,10 +297,10 @@ def _sums_of(
 def _native_sums(
     snapshot: Snapshot, mask: Mask, by: GroupedByAny, group_of: Numbers, groups: int
 ) -> dict[str, Numbers]:
-    """The same of memory outside of the heap; nothing where the dump doesn't know of any."""
+    """Return the same sums of memory outside of the heap; nothing if the dump doesn't record any."""
     if not has_native(snapshot):
         return {}
-    # what dominates an object that retains such memory retains it as well
+    # all dominators of an object that owns such memory retain it as well
     retaining = np.zeros(len(mask), np.bool_)
     owned = snapshot.objects.owned["object"]
     retaining[owned] = mask[owned]
@@ -318,7 +318,7 @@ def _summed(
     own: Numbers,
     retained: Numbers,
 ) -> Numbers:
-    """How many of some objects are of each group, what they own, and what of ``retained`` no other one dominates."""
+    """Return by group: the number of the objects, the sum of ``own``, and the sum of ``retained`` over topmost ones."""
     stored = snapshot.objects
     below = _below_own_group(snapshot, by, group_of, groups)
 
@@ -344,7 +344,7 @@ def _summed(
 
 
 def _below_own_group(snapshot: Snapshot, by: GroupedByAny, group_of: Numbers, groups: int) -> U8:
-    """Which nodes of the compact tree stand below one of their own group; the same whatever is asked about."""
+    """Return a mask of the nodes of the compact tree below a node of their group; it doesn't depend on a filter."""
 
     def make() -> U8:
         compact = snapshot.compact
@@ -355,7 +355,7 @@ def _below_own_group(snapshot: Snapshot, by: GroupedByAny, group_of: Numbers, gr
 
 
 def _groups_of_nodes(snapshot: Snapshot, group_of: Numbers, groups: int) -> Numbers:
-    """The group of each node of the compact tree by its type; ``groups`` for a root that isn't an object."""
+    """Return the group of each node of the compact tree; ``groups`` for a root that isn't an object."""
     return np.append(group_of, np.uint32(groups))[np.minimum(snapshot.compact.type, len(group_of))]
 
 
@@ -379,7 +379,7 @@ def _package_sums(
 def _retained_by_packages(
     snapshot: Snapshot, filter_text: str, by: GroupedBy, groups: Numbers, count: int
 ) -> dict[str, Numbers]:
-    """What packages retain, and all about memory outside of the heap."""
+    """Return what packages retain, and their memory outside of the heap."""
     chosen = filters.chosen(snapshot, filter_text)
     group_of = groups.astype(np.uint32)
     if chosen is not None and chosen.objects is not None:
@@ -388,7 +388,7 @@ def _retained_by_packages(
     native = _native_sums(snapshot, everything, by, group_of, count)
     if chosen is not None:
         group_of[~chosen.types] = count
-    # objects of a node are of one type and have the same types above them: nodes say as much as their objects
+    # the objects of a node have one type, and the same types above them: summing nodes instead of objects is exact
     compact, of_nodes = snapshot.compact, _groups_of_nodes(snapshot, group_of, count)
     below = below_own_group(compact.first, compact.last, of_nodes, count)
     return {"retained": retained_of_topmost(below, of_nodes, count, compact.retained)} | native

@@ -15,7 +15,7 @@ from memlens.views.heap.filters import filters
 
 _MOST_BINS = 240
 _STEPS_US = tuple(unit * 10**power for power in range(5, 13) for unit in (1, 2, 5))
-"""How wide a bin may be: so that its ends are short numbers of seconds, and recorders have looked in each."""
+"""Widths of bins: their ends are round numbers of seconds, and recorders look at least once per bin."""
 _TOGETHER = 1 << 20
 _TERMS = ("since", "until")
 
@@ -23,9 +23,9 @@ _TERMS = ("since", "until")
 class MomentsAnswer(Struct, frozen=True):
     """Objects by when they were allocated, in bins of ``bin_us`` from the start of the recording on.
 
-    A bin has the objects that ``since:`` its beginning and ``until:`` its end have. ``fitting_bytes`` are those of the
-    objects that fit the filter without these terms, None if it has no others; ``allocated_bytes`` is None where the
-    recorder didn't write it down. The last two are of objects that existed before.
+    A bin has the objects that match ``since:`` its beginning and ``until:`` its end. ``fitting_bytes`` counts the
+    objects that match the filter's other terms; None if it has no other terms. ``allocated_bytes`` is None if the
+    recorder didn't write it down. ``before_bytes`` and ``before_objects`` are of objects older than the recording.
     """
 
     bin_us: int
@@ -33,7 +33,7 @@ class MomentsAnswer(Struct, frozen=True):
     live_objects: list[int]
     fitting_bytes: list[int] | None
     allocated_bytes: list[int] | None
-    """What was alive of the bin's allocations when the recorder looked first, no later than after 0.1 seconds."""
+    """The bin's allocations that were alive when the recorder first looked, at most 0.1 seconds later."""
     before_bytes: int
     before_objects: int
 
@@ -42,11 +42,11 @@ class _Bins(NamedTuple):
     width_us: int
     bins: int
     of_object: I16
-    """The bin of each object, -1 for one from before."""
+    """The bin of each object; -1 for objects older than the recording."""
 
 
 def moments(snapshot: Snapshot, filter_text: str) -> MomentsAnswer:
-    """The times when the live objects were allocated. Raises :class:`BadRequestError` for a dump that lacks them."""
+    """Return when the live objects were allocated. Raises :class:`BadRequestError` for a dump that lacks them."""
     if not len(snapshot.objects.moments):
         raise BadRequestError(phrase("The heap dump doesn't say when its objects were allocated"))
     bins, whole = _bins(snapshot), _all_sums(snapshot)
@@ -66,7 +66,7 @@ def _bins(snapshot: Snapshot) -> _Bins:
     of_object = np.empty(len(objects.type), np.int16)
     for first in range(0, len(of_object), _TOGETHER):
         part = slice(first, first + _TOGETHER)
-        # what wasn't there before is from the bins up to the last
+        # objects after the last bin count in it
         of_object[part] = np.minimum(allocated_us(objects, part) // width, _MOST_BINS - 1)
     return _Bins(width, min(last_us // width, _MOST_BINS - 1) + 1, of_object)
 
@@ -77,7 +77,7 @@ def _all_sums(snapshot: Snapshot) -> tuple[I64, I64]:
 
 
 def _sums(snapshot: Snapshot, bins: _Bins, fitting: filters.Chosen | None) -> tuple[I64, I64]:
-    """The bytes and the objects of those from before, and of each bin."""
+    """Return bytes and numbers of objects: of those older than the recording first, then of each bin."""
     objects, found = snapshot.objects, np.zeros((2, bins.bins + 1), np.int64)
     mask = None if fitting is None else fitting.mask(snapshot)
     for first in range(0, len(bins.of_object), _TOGETHER):
@@ -85,7 +85,7 @@ def _sums(snapshot: Snapshot, bins: _Bins, fitting: filters.Chosen | None) -> tu
         place, size = bins.of_object[part].astype(np.int64) + 1, objects.shallow[part].astype(np.float64)
         if mask is not None:
             place, size = place[mask[part]], size[mask[part]]
-        # exact, as a part has less than 2**53 bytes
+        # exact in floating point: a part has less than 2**53 bytes
         found[0] += np.bincount(place, size, bins.bins + 1).astype(np.int64)
         found[1] += np.bincount(place, minlength=bins.bins + 1)
     return found[0], found[1]
@@ -93,7 +93,7 @@ def _sums(snapshot: Snapshot, bins: _Bins, fitting: filters.Chosen | None) -> tu
 
 def _allocated(snapshot: Snapshot, bins: _Bins) -> list[int] | None:
     rows = snapshot.objects.moments
-    # what the first row has is from before
+    # the first row is about objects older than the recording
     sizes = rows["allocated_bytes"][1:]
     if not sizes.any():
         return None

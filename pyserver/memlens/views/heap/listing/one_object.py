@@ -1,4 +1,4 @@
-"""One object: what it refers to and what refers to it, what dominates it and what it dominates."""
+"""One object: its references and referrers, its dominator, and the objects that it dominates."""
 
 import numpy as np
 from msgspec import Struct
@@ -32,7 +32,7 @@ _MOST_ELEMENTS = 16
 
 
 class FieldRow(Struct, frozen=True):
-    """A field that isn't a reference; of an array of numbers its length, and an element."""
+    """A field that isn't a reference; for an array of numbers, its length or an element."""
 
     name: str
     kind: str
@@ -40,7 +40,7 @@ class FieldRow(Struct, frozen=True):
 
 
 class ObjectAnswer(Struct, frozen=True):
-    """An object with the first of everything about it, and how many there are."""
+    """An object, with the first rows and the totals of everything about it."""
 
     object: ObjectRow
     roots: list[RootRow]
@@ -52,24 +52,24 @@ class ObjectAnswer(Struct, frozen=True):
     referrers: list[ReferenceRow]
     referrers_total: int
     contents: list[ReferenceRow]
-    """What a collection contains, see :func:`contents`."""
+    """The first contents of a collection, see :func:`contents`."""
     contents_total: int
     dominator: ObjectRow | None
     dominated: list[ObjectRow]
     dominated_total: int
     allocated: list[Frame]
-    """The stack that allocated it, innermost first; empty if it isn't known."""
+    """The stack that allocated it, innermost first; empty if unknown."""
     group: int
     """Its group of the dominator tree, see :func:`memlens.views.heap.dominators.trees.located`."""
     image: ImageRow | None
-    """Its size where it is an image, see :mod:`memlens.views.heap.images.images`."""
+    """Its size if it is an image, see :mod:`memlens.views.heap.images.images`."""
     equal_images: EqualImages
     extends: list[ClassRow]
-    """What its class extends, or what it extends if it is a class, the nearest first."""
+    """The superclasses of its class, or its own if it is a class, nearest first."""
 
 
 def describe(snapshot: Snapshot, number: int, limit: int = 100, form: Form = DOMINATORS) -> ObjectAnswer:
-    """An object by its number, with ``limit`` of its references at most, and its group of a tree.
+    """Return an object by its number, with at most ``limit`` rows of each list, and its group in a tree.
 
     Raises :class:`BadRequestError`.
     """
@@ -109,7 +109,7 @@ def describe(snapshot: Snapshot, number: int, limit: int = 100, form: Form = DOM
 def references(
     snapshot: Snapshot, number: int, offset: int = 0, limit: int = 100
 ) -> tuple[list[ReferenceRow], int]:
-    """A page of an object's references, in the file's order, and their number."""
+    """Return a page of an object's references in the file's order, and their number."""
     rows, stored = page(offset, limit), snapshot.references
     check_object(snapshot, number)
     own = references_of(snapshot, number)
@@ -120,13 +120,13 @@ def references(
 def referrers(
     snapshot: Snapshot, number: int, offset: int = 0, limit: int = 100
 ) -> tuple[list[ReferenceRow], int]:
-    """A page of the references to an object, by their sources, and their number."""
+    """Return a page of the references to an object, by source, and their number."""
     rows, stored = page(offset, limit), snapshot.references
     check_object(snapshot, number)
     every = stored.items(ReferenceColumns.referrer, referrers_of(snapshot, number))
     sources = every[rows]
     chosen, counts = np.unique(sources, return_counts=True)
-    # a source stands as often as it refers to the object; some of that may be on the page before
+    # a source is repeated for each of its references, and may begin on the page before
     before = int((every[: rows.start] == sources[0]).sum()) if len(sources) else 0
     found: list[int] = []
     for place, (source, count) in enumerate(zip(chosen.tolist(), counts.tolist(), strict=True)):
@@ -140,7 +140,7 @@ def referrers(
 def contents(
     snapshot: Snapshot, number: int, offset: int = 0, limit: int = 100
 ) -> tuple[list[ReferenceRow], int]:
-    """A page of a collection's contents, and their number; nothing for another object.
+    """Return a page of a collection's contents, and their number; nothing for other objects.
 
     Elements have their index as a name; entries of maps have their key as a name, and their value as the object. Nulls
     are counted but not listed. For an entry without a value, the object is its key.
@@ -155,7 +155,7 @@ def contents(
         if key is None and value is not None:
             listed.append(ReferenceRow("element", f"[{position}]", rows[value], "strong", False))
         elif key is not None:
-            # without its class loader, behind which the id would be cut
+            # without its class loader: the name would be cut before the id
             type_name = plain_type_names(snapshot)[int(snapshot.objects.type[key])]
             name = rows[key].name or f"{type_name} {id_text(rows[key].id, snapshot.info.kind)}"
             kind = ENTRY if value is not None else "key without a value"
@@ -166,9 +166,9 @@ def contents(
 def dominated(
     snapshot: Snapshot, number: int | None, offset: int = 0, limit: int = 100
 ) -> tuple[list[ObjectRow], int]:
-    """A page of the objects that one immediately dominates, the largest first, and their number.
+    """Return a page of the objects that an object immediately dominates, the largest first, and their number.
 
-    None asks for those that no object dominates.
+    Pass None for the objects that no object dominates.
     """
     rows, objects = page(offset, limit), snapshot.objects
     holder = len(objects.type) if number is None else check_object(snapshot, number)
@@ -178,7 +178,7 @@ def dominated(
 
 
 def _fields(snapshot: Snapshot, number: int) -> tuple[list[FieldRow], int]:
-    """The first fields, and how many there are."""
+    """Return the first fields that aren't references, and their number."""
     fields, strings = snapshot.fields, snapshot.strings
     if fields is None:
         return [], 0
@@ -196,7 +196,7 @@ def _fields(snapshot: Snapshot, number: int) -> tuple[list[FieldRow], int]:
 
 
 def _elements(snapshot: Snapshot, number: int) -> list[FieldRow]:
-    """How long an array of numbers is, and its first elements."""
+    """Return the length of an array of numbers, and its first elements, as fields."""
     row = number_array(snapshot, number)
     if row is None:
         return []

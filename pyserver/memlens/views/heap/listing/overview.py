@@ -1,4 +1,4 @@
-"""A heap dump as a whole: what it comes to by kind of type, by heap or generation, and what is not reachable."""
+"""The overview of a heap dump: bytes by kind of type, by heap or generation, and what is unreachable."""
 
 from collections.abc import Callable
 from functools import partial
@@ -28,7 +28,7 @@ class ShareRow(Struct, frozen=True):
 
 
 class HeapOverviewAnswer(Struct, frozen=True):
-    """Parts of the heap, each the largest first. ``spaces`` is empty where the file has none, ``flags`` likewise."""
+    """Shares of the heap, the largest first. ``spaces`` and ``flags`` are empty if the file has none."""
 
     objects: int
     shallow_bytes: int
@@ -37,25 +37,25 @@ class HeapOverviewAnswer(Struct, frozen=True):
     kinds: list[ShareRow]
     spaces: list[ShareRow]
     roots: list[ShareRow]
-    """Objects that are roots of each kind; one may be of several."""
+    """The roots of each kind; an object may be a root of several kinds."""
     flags: list[ShareRow]
     realms: list[RealmRow]
-    """Of dumps with several realms, as the frames of a page: what belongs to each. Empty otherwise."""
+    """The share of each realm, such as a frame of a page; empty unless the dump has several."""
     strengths: list[Strength]
-    """How references of the file can be weak, so that paths may follow these or not."""
+    """The kinds of weak references in the file, which paths may follow or not."""
 
 
 @kept
 def overview(snapshot: Snapshot) -> HeapOverviewAnswer:
     """The overview, computed once. Raises :class:`LackingError` for another model."""
     made = _overview(snapshot)
-    # the last one is done first
+    # taken from the end of the list
     snapshot.background += reversed(_preparations(snapshot))
     return made
 
 
 def spaces(snapshot: Snapshot) -> list[ShareRow]:
-    """The sums of each heap or generation, the largest first; empty if the file has none."""
+    """Return the bytes of each heap or generation, the largest first; empty if the file has none."""
     objects, names = snapshot.objects, snapshot.graph_names.spaces
     if objects.space is None:
         return []
@@ -72,14 +72,14 @@ _READ = ("name", "kind", "start")
 _READ_OF_OBJECTS = ("type", "name", "group", "dominator", "distance", "shallow", "retained")
 _PAGE_BYTES = 4096
 _ASKED_FIRST: Strength = "weak"
-"""References that paths are most often asked to follow as well."""
+"""The weak references that paths are most often asked to follow."""
 
 
 def _preparations(snapshot: Snapshot) -> list[Callable[[], object]]:
-    """What questions about objects need, and what they need of all roots, in steps: a question waits for one at most.
+    """Return steps that prepare for questions about objects; a question waits for at most one step.
 
-    This is done after the first answers, so that the first question about an object is as fast as the others. Columns
-    are mapped and checked. Then the system is let map those that filters and sums read: half of their time otherwise.
+    They run after the first answers, so that the first question about an object is as fast as later ones. Columns are
+    mapped and checked; those that filters and sums read are also touched, which saves half of their time.
     """
     stored, objects = snapshot.references, snapshot.objects
     columns = [(stored, name) for name in _MAPPED] + [(objects, name) for name in _MAPPED_OF_OBJECTS]
@@ -135,13 +135,13 @@ def _overview(snapshot: Snapshot) -> HeapOverviewAnswer:
 
 
 def _roots(snapshot: Snapshot) -> list[tuple[str, int, int]]:
-    """How many objects are roots of each kind, and their bytes."""
+    """Return the number and bytes of the roots of each kind."""
     objects, names = snapshot.objects, snapshot.graph_names.root_kinds
     kind = objects.roots["kind"]
     rows = kind.astype(np.uint64) << np.uint64(32) | objects.roots["object"]
-    # by kinds they are ascending already, or nearly so: a stable sort finds that out, and kinds are sorted by digits
+    # rows are nearly sorted by kind already, which a stable sort makes use of; small integers are sorted by radix
     rows = np.sort(rows[np.argsort(kind.astype(np.uint16), kind="stable")], kind="stable")
-    # NumPy's unique makes a table of hashes, which takes many times as long
+    # NumPy's unique builds a hash table, which takes many times as long
     rows = rows[np.append(True, rows[1:] != rows[:-1])[: len(rows)]]
     kinds, shallow = (rows >> np.uint64(32)).astype(np.int64), objects.shallow[rows.astype(np.uint32)]
     ends = np.searchsorted(kinds, np.arange(len(names) + 1))

@@ -19,7 +19,7 @@ from memlens.views.heap.objects.rows import MOST_ROWS
 
 
 class PartWithVariables(Struct, frozen=True):
-    """A part of what a thread has, with its variables."""
+    """A part of a thread's stack, with its variables."""
 
     row: StackRow
     variables: list[VariableRow]
@@ -41,7 +41,7 @@ class ThreadsWithStacks(Struct, frozen=True):
 
 
 def threads_with_stacks(snapshot: Snapshot, filter_text: str, limit: int, most: int) -> ThreadsWithStacks:
-    """The first threads, with at most ``most`` variables of each frame. Raises :class:`BadRequestError`."""
+    """Return the first threads, with at most ``most`` variables of each frame. Raises :class:`BadRequestError`."""
     found = threads(snapshot, filter_text, 0, limit)
     return ThreadsWithStacks(
         [ThreadWithStack(row, list(_parts(snapshot, row.thread, filter_text, most))) for row in found.rows],
@@ -50,7 +50,7 @@ def threads_with_stacks(snapshot: Snapshot, filter_text: str, limit: int, most: 
 
 
 def thread_with_stack(snapshot: Snapshot, thread: int, most: int) -> ThreadWithStack:
-    """A thread by its number. Raises :class:`BadRequestError`."""
+    """Return a thread by its number. Raises :class:`BadRequestError`."""
     row = thread_row(snapshot, check_thread(snapshot, thread))
     return ThreadWithStack(row, list(_parts(snapshot, thread, "", most)))
 

@@ -1,8 +1,8 @@
 """Threads: what their stacks hold, in which frame and by which variable, and which of them ran out of memory.
 
-A thread retains what would be freed if it ended. A frame retains what would be freed without the objects that its
-variables refer to, counted once: these often hold each other, and neighbouring frames the same ones. So a frame may
-retain more than its thread, where others hold the same objects.
+A thread retains what would be freed if it ended. A frame retains what would be freed if the objects that its variables
+refer to were removed, whoever else refers to them. So a frame may retain more than its thread, if others hold the same
+objects.
 """
 
 from collections.abc import Sequence
@@ -36,13 +36,13 @@ PARTS: tuple[StackPart, ...] = get_args(StackPart)
 _FRAME = PARTS.index("frame")
 
 _HELD = np.dtype([("thread", "<u4"), ("part", "<u4"), ("depth", "<u4"), ("object", "<u4"), ("row", "<u4")])
-"""An object that a thread holds: an index of PARTS, the depth of the frame or NONE, and the place in the part."""
+"""An object that a thread holds: an index of PARTS, the depth of the frame or NONE, and the position in the part."""
 _WORDS = ("", "plain-word")
-"""Terms that may be of a thread or a function as well."""
+"""Terms that may match the names of threads and functions as well."""
 
 
 class ThreadRow(Struct, frozen=True):
-    """A thread: ``shallow_bytes`` are its object's own, and ``retained_bytes`` would be freed if it ended."""
+    """A thread: ``shallow_bytes`` are its object's own, and ``retained_bytes`` what would be freed if it ended."""
 
     thread: int
     name: str
@@ -50,20 +50,20 @@ class ThreadRow(Struct, frozen=True):
     state: str
     out_of_memory: bool
     object: ObjectRow | None
-    """None if the file doesn't have the thread's object."""
+    """None if the thread's object is not in the file."""
     frames: int
     variables: int
-    """Objects that its variables refer to, each counted once."""
+    """The distinct objects that its variables refer to."""
     shallow_bytes: int
     retained_bytes: int
     request: str
-    """The HTTP request that a variable of it is, "GET /shop?item=7"; empty where there is none."""
+    """The HTTP request among its variables, "GET /shop?item=7"; empty if there is none."""
     failed_at: Frame | None
-    """Where it ran out of memory: the innermost frame of the program's own, else of any code."""
+    """Where it ran out of memory: the innermost frame of the user's own code, else of any code."""
 
 
 class ThreadsAnswer(Struct, frozen=True):
-    """Threads ``offset`` and on of ``total``, those that retain most first."""
+    """The threads from ``offset`` on, of ``total``; those that retain most first."""
 
     rows: list[ThreadRow]
     offset: int
@@ -71,13 +71,13 @@ class ThreadsAnswer(Struct, frozen=True):
 
 
 class StackRow(Struct, frozen=True):
-    """A part of what a thread has: its object, its thread locals, what no frame holds, or a frame of its stack."""
+    """A part of a thread: its object, its thread locals, objects held outside of frames, or a frame of its stack."""
 
     part: StackPart
     depth: int | None
-    """0 for the innermost frame; None for what is no frame."""
+    """0 for the innermost frame; None if the part is not a frame."""
     frame: Frame | None
-    """None for what is no frame, and for a frame that isn't known."""
+    """None if the part is not a frame, and for unknown frames."""
     object: ObjectRow | None
     variables: int
     shallow_bytes: int
@@ -85,7 +85,7 @@ class StackRow(Struct, frozen=True):
 
 
 class ThreadStackAnswer(Struct, frozen=True):
-    """Parts ``offset`` and on of ``total``: the innermost frame first, after what no frame holds."""
+    """The parts from ``offset`` on, of ``total``: what no frame holds, then frames, innermost first."""
 
     rows: list[StackRow]
     offset: int
@@ -93,7 +93,7 @@ class ThreadStackAnswer(Struct, frozen=True):
 
 
 class VariableRow(Struct, frozen=True):
-    """What a variable refers to. ``name`` is empty if the file doesn't have it; ``kind`` is the kind of root."""
+    """A variable and its object. ``name`` is empty if it is not in the file; ``kind`` is the kind of root."""
 
     name: str
     kind: str
@@ -101,7 +101,7 @@ class VariableRow(Struct, frozen=True):
 
 
 class VariablesAnswer(Struct, frozen=True):
-    """Variables ``offset`` and on of ``total``, those whose objects retain most first."""
+    """The variables from ``offset`` on, of ``total``; those whose objects retain most first."""
 
     rows: list[VariableRow]
     offset: int
@@ -109,7 +109,7 @@ class VariablesAnswer(Struct, frozen=True):
 
 
 def threads(snapshot: Snapshot, filter_text: str = "", offset: int = 0, limit: int = 100) -> ThreadsAnswer:
-    """The threads; with a filter, those that hold objects that match it. Raises :class:`BadRequestError`."""
+    """Return the threads; with a filter, those that hold matching objects. Raises :class:`BadRequestError`."""
     rows = page(offset, limit)
     ranked = _ranked(snapshot, filter_text)
     return ThreadsAnswer([thread_row(snapshot, thread) for thread in ranked[rows]], offset, len(ranked))
@@ -117,7 +117,7 @@ def threads(snapshot: Snapshot, filter_text: str = "", offset: int = 0, limit: i
 
 @kept
 def _ranked(snapshot: Snapshot, filter_text: str) -> list[int]:
-    """The numbers of the threads that hold what fits a filter, those first that retain most."""
+    """Return the numbers of the threads that hold matching objects, those that retain most first."""
     freed = freed_by_thread(snapshot)
     fits = _fitting_threads(snapshot, filter_text) if filter_text.strip() else np.ones(len(freed), bool)
     return sorted(np.flatnonzero(fits).tolist(), key=lambda thread: (-int(freed[thread]), thread))
@@ -141,7 +141,7 @@ def _fitting_threads(snapshot: Snapshot, filter_text: str) -> Mask:
 
 
 def _all_locals(snapshot: Snapshot, threads: Numbers) -> Numbers:
-    """The thread locals of some threads that have objects, as rows of _HELD. Raises :class:`CancelledError`."""
+    """Return the thread locals of threads that have an object, as rows of _HELD. Raises :class:`CancelledError`."""
     known = _thread_values(snapshot)
     if known is None:
         return np.zeros(0, _HELD)
@@ -157,7 +157,7 @@ def _all_locals(snapshot: Snapshot, threads: Numbers) -> Numbers:
 
 
 def thread_row(snapshot: Snapshot, thread: int) -> ThreadRow:
-    """A thread in words."""
+    """Return the row of a thread."""
     known = table(snapshot)
     held = distinct(np.append(known.variables_of(thread)["object"].astype(np.int64), known.object[thread]))
     held = held[held != NONE]
@@ -185,19 +185,19 @@ def _are_requests(snapshot: Snapshot) -> Mask:
 
 
 def request_of(snapshot: Snapshot, objects: Numbers) -> str:
-    """The name of the first of some objects that is an HTTP request."""
+    """Return the name of the first HTTP request among some objects; empty if there is none."""
     names = snapshot.objects.name[objects]
     found = np.flatnonzero(_are_requests(snapshot)[snapshot.objects.type[objects]] & (names != 0))
     return snapshot.strings.head(int(names[found[0]]), MOST_NAME) if len(found) else ""
 
 
 def thread_name(snapshot: Snapshot, thread: int) -> str:
-    """A thread's name, empty if it has none."""
+    """Return a thread's name; empty if it has none."""
     return snapshot.strings.head(int(table(snapshot).name[thread]), MOST_NAME)
 
 
 def failed_in(snapshot: Snapshot, thread: int) -> int | None:
-    """The innermost frame of the program's own in a thread's stack, else the innermost one after the error's own."""
+    """Return a thread's innermost frame of the user's own code, else the caller of its innermost frame."""
     numbers = [number for number in table(snapshot).frames_of(thread).tolist() if number != NONE]
     rows = snapshot.frames.rows(numbers)
     own = (number for number in numbers if rows[number][3] == USER and rows[number][1] > 0)
@@ -205,7 +205,7 @@ def failed_in(snapshot: Snapshot, thread: int) -> int | None:
 
 
 def check_thread(snapshot: Snapshot, thread: int) -> int:
-    """The number of a thread. Raises :class:`BadRequestError` if there is no such thread."""
+    """Return the number of a thread. Raises :class:`BadRequestError` if there is no such thread."""
     if not 0 <= thread < len(table(snapshot).object):
         raise BadRequestError(phrase("The heap dump has no thread number {thread}", thread=thread))
     return thread
@@ -214,7 +214,7 @@ def check_thread(snapshot: Snapshot, thread: int) -> int:
 def stack(
     snapshot: Snapshot, thread: int, filter_text: str = "", offset: int = 0, limit: int = 100
 ) -> ThreadStackAnswer:
-    """The parts of a thread; with a filter, those that hold objects that match it. Raises :class:`BadRequestError`."""
+    """Return a thread's parts; with a filter, those that hold matching objects. Raises :class:`BadRequestError`."""
     rows = page(offset, limit)
     held = held_by(snapshot, check_thread(snapshot, thread), filter_text)
     frames = table(snapshot).frames_of(thread)
@@ -251,7 +251,7 @@ def variables(
     offset: int = 0,
     limit: int = 100,
 ) -> VariablesAnswer:
-    """The variables of a part of a thread. Raises :class:`BadRequestError`."""
+    """Return the variables of a part of a thread. Raises :class:`BadRequestError`."""
     shown = page(offset, limit)
     held = _of_part(held_by(snapshot, check_thread(snapshot, thread), filter_text), part, depth)
     if part == "object":
@@ -265,7 +265,7 @@ def variables(
 
 
 def _variable(snapshot: Snapshot, thread: int, part: StackPart, row: int) -> tuple[str, str]:
-    """What a variable is called, and its kind."""
+    """Return a variable's name and kind."""
     if part == "thread locals":
         return _locals(snapshot, thread)[row][0], "thread local"
     own = table(snapshot).variables_of(thread)[row]
@@ -275,7 +275,7 @@ def _variable(snapshot: Snapshot, thread: int, part: StackPart, row: int) -> tup
 
 @kept
 def held_by(snapshot: Snapshot, thread: int, filter_text: str) -> Numbers:
-    """A thread's object, thread locals and variables that match a filter, as rows of _HELD."""
+    """Return a thread's object, thread locals and variables that match a filter, as rows of _HELD."""
     own, variables = int(table(snapshot).object[thread]), table(snapshot).variables_of(thread)
     values = np.array([value for _, value in _locals(snapshot, thread)], np.int64)
     found = np.zeros(int(own != NONE) + len(values) + len(variables), _HELD)
@@ -300,7 +300,7 @@ def _fill_variables(rows: Numbers, variables: Numbers) -> None:
 
 
 def _fitting(snapshot: Snapshot, terms: Sequence[Term], rows: Numbers) -> Mask:
-    """Which rows of _HELD fit all terms; a word may be in the thread's name or the function's, too."""
+    """Return a mask of the rows of _HELD that match all terms; words may also match the thread's or function's name."""
     fits = np.ones(len(rows), np.bool_)
     framed = rows["part"] == _FRAME
     frames = table(snapshot).frame_rows(rows[framed])
@@ -319,7 +319,7 @@ def _fitting(snapshot: Snapshot, terms: Sequence[Term], rows: Numbers) -> Mask:
 
 
 def fitting_frames(snapshot: Snapshot, filter_text: str) -> Mask:
-    """A mask of all threads' frames that match a filter about threads and functions alone, whatever they hold."""
+    """Return a mask of all threads' frames that match a filter; none if a term is about anything but these."""
     known = table(snapshot)
     thread_of = np.repeat(np.arange(len(known.object)), np.diff(known.frame_start))
     fits = np.ones(len(known.frames), np.bool_)

@@ -1,1 +1,1 @@
-"""Objects, types and references in words, and what is known of each: what all other questions of a heap dump need."""
+"""Objects, types and references as rows, and facts about them that all other questions use."""

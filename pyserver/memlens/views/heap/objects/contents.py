@@ -1,4 +1,4 @@
-"""What objects contain, and values in words, as far as the pack of a dump's format knows it."""
+"""Contents of collections and values of objects, as far as the pack of a dump's format knows them."""
 
 from collections.abc import Iterator
 from itertools import islice
@@ -14,17 +14,17 @@ from memlens.views.heap.objects.fields import Numbers
 
 
 class Content(NamedTuple):
-    """An element of a collection, or an entry of a map: the numbers of its key, None for none, and of its value."""
+    """An element of a collection or an entry of a map: the numbers of its key (None for elements) and its value."""
 
     key: int | None
     value: int | None
-    """None for null, and for the keys of maps that are sets."""
+    """None for null, and for members of sets."""
     position: int
-    """The index in a list, else how many come before."""
+    """The index in a list, else the number of contents before it."""
 
 
 class Usage(NamedTuple):
-    """One item per object: how many slots its arrays have, and how many of them aren't null."""
+    """Per object: the number of slots of its arrays, and of those that aren't null."""
 
     slots: Numbers
     used: Numbers
@@ -35,9 +35,9 @@ class Collections(NamedTuple):
 
     objects: Numbers
     sizes: Numbers
-    """-1 where it isn't known."""
+    """-1 if unknown."""
     slots: Numbers
-    """0 for those without an array of their own."""
+    """0 for collections without an array of their own."""
     used: Numbers
 
 
@@ -48,32 +48,32 @@ def known_contents(snapshot: Snapshot) -> Contents | None:
 
 
 def contents_of(snapshot: Snapshot, number: int) -> Iterator[Content] | None:
-    """A collection's contents; None for another object."""
+    """Return a collection's contents; None for other objects."""
     known = known_contents(snapshot)
     return None if known is None else known.contents_of(snapshot, number)
 
 
 def count_of(snapshot: Snapshot, number: int) -> int:
-    """A collection's size as it says itself, else counted; 0 for another object."""
+    """Return a collection's size by its own field, else by counting; 0 for other objects."""
     known = known_contents(snapshot)
     return 0 if known is None else known.count_of(snapshot, number)
 
 
 def some_contents(snapshot: Snapshot, number: int, offset: int, limit: int) -> list[Content]:
-    """A page of a collection's contents; nothing for another object."""
+    """Return a page of a collection's contents; nothing for other objects."""
     return list(islice(contents_of(snapshot, number) or iter(()), offset, offset + limit))
 
 
 def words_of(snapshot: Snapshot, number: int) -> str:
-    """The value of an object in words; "" for classes whose values aren't known."""
+    """Return an object's value as text; "" for classes whose values Memlens doesn't know."""
     known = known_contents(snapshot)
     return "" if known is None else known.words_of(snapshot, number)
 
 
 def numbers_in(snapshot: Snapshot, number: int, dump: DumpReader) -> Iterator[int | float]:
-    """The elements of an array of numbers, in order; nothing for another object.
+    """Return the elements of an array of numbers, in order; nothing for other objects.
 
-    Booleans are 0 and 1, characters units of UTF-16. What the archive lacks is read from the dump in parts. Raises
+    Booleans are 0 and 1, characters are UTF-16 units. Elements that aren't archived are read from the dump. Raises
     :class:`BadRequestError` if the dump no longer has it, and :class:`CancelledError`.
     """
     known = known_contents(snapshot)
@@ -81,7 +81,7 @@ def numbers_in(snapshot: Snapshot, number: int, dump: DumpReader) -> Iterator[in
 
 
 def whole_contents(snapshot: Snapshot, number: int) -> bytes:
-    """The elements of an array of numbers, big-endian, or the text of a string or an array of characters in UTF-8.
+    """Return an array of numbers in big-endian bytes, or the text of a string or an array of characters in UTF-8.
 
     Raises :class:`BadRequestError` for another object, and if the dump no longer has it.
     """

@@ -1,4 +1,4 @@
-"""Where types are defined, where the file has that of their objects."""
+"""Definitions of types, as far as the file has those of their objects."""
 
 from collections.abc import Iterable
 
@@ -11,11 +11,11 @@ from memlens.store.kept import kept
 from memlens.store.snapshot import Snapshot
 
 Definition = tuple[str, int | None]
-"""A file, and the line of a definition in it: None if only the file is known, inferred from the name of a class."""
+"""A file and a line; the line is None if only the file is known, inferred from a class name."""
 
 
 def places_of(snapshot: Snapshot, frames: Iterable[int]) -> dict[int, Definition]:
-    """The places of some frames, of those that have a file and a line."""
+    """Return the places of those frames that have a file and a line."""
     source, found = snapshot.frames.source, dict[int, Definition]()
     for frame, (file, line, _, _) in snapshot.frames.rows(frames).items():
         if file and line > 0:
@@ -25,7 +25,7 @@ def places_of(snapshot: Snapshot, frames: Iterable[int]) -> dict[int, Definition
 
 @kept
 def places_of_types(snapshot: Snapshot) -> dict[int, Definition]:
-    """The places where types are defined, as far as they have any: :func:`frames_of_types` in words."""
+    """Return the places where types are defined, if known; see :func:`frames_of_types`."""
     known = frames_of_types(snapshot)
     places = places_of(snapshot, known.values())
     return {kind: places[frame] for kind, frame in known.items() if frame in places}
@@ -33,9 +33,9 @@ def places_of_types(snapshot: Snapshot) -> dict[int, Definition]:
 
 @kept
 def frames_of_types(snapshot: Snapshot) -> dict[int, int]:
-    """The frame of a type's definition: that of its class object, else the one that all its objects have alike.
+    """Return the frame of each type's definition: that of its class object, else the one that all its objects share.
 
-    Each function is defined elsewhere, so their type has no place.
+    The type of functions has none, as each function is defined elsewhere.
     """
     places, classes = snapshot.objects.places, snapshot.types.object
     if not len(places):

@@ -1,4 +1,4 @@
-"""What the dump has and its archive lacks: pixels and long arrays. The file must be the one that was read."""
+"""Reads what is in the dump but not in its archive: pixels and long arrays. The file must be the archived one."""
 
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -19,7 +19,7 @@ Range = tuple[int, int]
 
 
 class NotReadError(Exception):
-    """The dump can't be read or shown; the text says why."""
+    """The dump can't be read or shown; ``said`` says why."""
 
     def __init__(self, said: Text) -> None:
         super().__init__(said.text)
@@ -27,10 +27,10 @@ class NotReadError(Exception):
 
 
 class DumpReader:
-    """Reads spans of the unpacked dump, which is opened for the first of them.
+    """Reads spans of the unpacked dump, which is opened at the first read.
 
-    A compressed dump is unpacked up to each span, and from its beginning again for a span before the last one. Ask for
-    spans in the order of the file.
+    A compressed dump is unpacked up to each span, and from the start again for a span before the last one: read spans
+    in the order of the file.
     """
 
     def __init__(self, snapshot: Snapshot) -> None:
@@ -40,7 +40,7 @@ class DumpReader:
         self._chunks: Iterator[memoryview] | None = None
         self._chunk = memoryview(b"")
         self._at = 0
-        """Where the chunk begins in the unpacked dump."""
+        """The offset of the chunk in the unpacked dump."""
 
     def __enter__(self) -> Self:
         return self
@@ -52,7 +52,7 @@ class DumpReader:
         self._stack.close()
 
     def read(self, offset: int, size: int) -> bytes:
-        """A span of the unpacked dump; less where it ends.
+        """Return a span of the unpacked dump; shorter at its end.
 
         Raises :class:`CancelledError` and :class:`NotReadError`.
         """
@@ -95,7 +95,7 @@ class DumpReader:
                 found += self._chunk[first : first + size - len(found)]
                 continue
             self._at += len(self._chunk)
-            # none is kept meanwhile: an error ends these chunks, and the next span begins again
+            # cleared first: an error ends these chunks, and the next read starts again
             chunks, self._chunks, self._chunk = self._chunks, None, memoryview(b"")
             chunk = next(chunks, None)
             self._chunks = chunks
@@ -106,7 +106,7 @@ class DumpReader:
 
 
 def spans_of(snapshot: Snapshot, ranges: Sequence[Range]) -> Iterator[bytes]:
-    """Spans of the unpacked dump, which ascend; see :meth:`DumpReader.read`."""
+    """Yield ascending spans of the unpacked dump; see :meth:`DumpReader.read`."""
     with DumpReader(snapshot) as reader:
         for offset, size in ranges:
             yield reader.read(offset, size)

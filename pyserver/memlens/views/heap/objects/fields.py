@@ -1,4 +1,4 @@
-"""References and values of single objects by the names of their fields, for code that follows fields."""
+"""Reads single objects by field name: references and values, for code that follows fields."""
 
 import struct
 from collections.abc import Iterator
@@ -19,14 +19,14 @@ from memlens.views.heap.objects.reference_kinds import engine_s_own, internal_na
 Numbers = npt.NDArray[Any]
 
 MOST_NAME = 1_000
-"""Characters of an object's name, which may be a long string's text."""
+"""Limit on the characters of an object's name, which may be a long string."""
 
 Value = int | float | str | bool
 
 _FLOATS = {"float": "<f", "double": "<d"}
 _BITS = {"byte": 8, "short": 16, "int": 32, "long": 64}
 _MOST_ABOVE = 1_000
-"""Classes above a class, of which a damaged dump may have as many as it has objects."""
+"""Limit on superclasses: a damaged dump may have as many as it has objects."""
 
 
 class FieldReader:
@@ -35,7 +35,7 @@ class FieldReader:
     def __init__(self, snapshot: Snapshot) -> None:
         self._snapshot = snapshot
         self.followed = 0
-        """How many objects' references were read."""
+        """The number of objects whose references were read."""
         self._names: dict[int, str] = {}
         self._classes: dict[int, tuple[str, ...]] = {}
         self._texts = kinds_where(snapshot, lambda kind: kind.naming == "text" and kind.retains)
@@ -53,11 +53,11 @@ class FieldReader:
         return self._type_names[int(self._snapshot.objects.type[number])]
 
     def classes(self, number: int) -> tuple[str, ...]:
-        """The name of an object's type, and those of the classes above that."""
+        """Return the names of an object's type and of its superclasses."""
         return self.classes_above(int(self._snapshot.objects.type[number]))
 
     def classes_above(self, kind: int) -> tuple[str, ...]:
-        """The name of a type, and those of the classes above it."""
+        """Return the names of a type and of its superclasses."""
         found = self._classes.get(kind)
         if found is None:
             found = self._classes[kind] = tuple(self._above(kind))
@@ -80,9 +80,9 @@ class FieldReader:
         return None
 
     def references(self, number: int, *, weak: bool = True) -> dict[str, int]:
-        """The objects that an object's fields refer to; of two fields with one name, the higher class's.
+        """Return the objects that fields refer to, by field name; if two fields have one name, the superclass's wins.
 
-        An engine's own reference of a property's name is called ``map (internal)``.
+        An engine's own reference with the name of a property is named ``map (internal)``.
         """
         self.followed += 1
         stored, rows = self._snapshot.references, self._rows(number)
@@ -98,12 +98,12 @@ class FieldReader:
         }
 
     def keys(self, number: int) -> frozenset[str]:
-        """The names of an object's references that are keys, given by the program's data."""
+        """Return the names of an object's references that are keys: data of the program."""
         stored, rows = self._snapshot.references, self._rows(number)
         return frozenset(map(self.name, stored.name[rows][self._keys[stored.kind[rows]]].tolist()))
 
     def reference(self, number: int, name: str) -> int | None:
-        """The object that a field refers to; ``map (internal)`` is the engine's own reference of that name."""
+        """The object that a field refers to; ``map (internal)`` is the engine's own reference ``map``."""
         known = self.references(number)
         plain, kind = named_kind(name)
         if name in known or kind is None:
@@ -113,13 +113,13 @@ class FieldReader:
         return known.get(plain) if any(self.name(each) == plain for each in own) else None
 
     def elements(self, number: int) -> tuple[Numbers, Numbers]:
-        """The indexes of an array's elements that aren't null, and what they refer to."""
+        """Return the indexes and the objects of the elements of an array that aren't null."""
         stored, rows = self._snapshot.references, self._rows(number)
         chosen = self._indexes[stored.kind[rows]]
         return stored.name[rows][chosen], stored.target[rows][chosen]
 
     def values(self, number: int) -> dict[str, Value]:
-        """An object's fields that aren't references; of two of a name that of the class further above."""
+        """Return the values of the fields that aren't references; if two have one name, the superclass's wins."""
         fields = self._snapshot.fields
         if fields is None:
             return {}
@@ -131,12 +131,12 @@ class FieldReader:
         }
 
     def integer(self, number: int, name: str) -> int | None:
-        """A field that is a whole number."""
+        """Return the value of an integer field."""
         found = self.values(number).get(name)
         return found if isinstance(found, int) else None
 
     def length(self, number: int) -> int | None:
-        """How many elements an array has, see :func:`slots_of`."""
+        """Return the number of elements of an array, see :func:`slots_of`."""
         if not is_array(self.type_name(number)):
             return None
         row = number_array(self._snapshot, number)
@@ -150,7 +150,7 @@ class FieldReader:
         return slice(int(start[number]), int(start[number + 1]))
 
     def name(self, name: int) -> str:
-        """The name of a field by the number of its text."""
+        """Return the name of a field by the number of its string."""
         found = self._names.get(name)
         if found is None:
             found = self._names[name] = self._snapshot.strings.head(name, MOST_NAME)
@@ -159,12 +159,12 @@ class FieldReader:
 
 @kept
 def field_reader(snapshot: Snapshot) -> FieldReader:
-    """The reader of a snapshot, which keeps the names that it has looked up."""
+    """Return a snapshot's reader, which caches names."""
     return FieldReader(snapshot)
 
 
 def number_array(snapshot: Snapshot, number: int) -> Numbers | None:
-    """The row of ARRAY_DTYPE of an object, if it is an array of numbers that has any and isn't a string's text."""
+    """Return the ARRAY_DTYPE row of a non-empty array of numbers that isn't a string's text; None for others."""
     arrays = snapshot.objects.arrays
     at = int(first_at_least(arrays["object"], np.array([number]))[0])
     found: Numbers | None = arrays[at] if at < len(arrays) and int(arrays["object"][at]) == number else None
@@ -174,7 +174,7 @@ def number_array(snapshot: Snapshot, number: int) -> Numbers | None:
 def slots_of(snapshot: Snapshot, arrays: Numbers) -> Numbers:
     """The number of elements of arrays of references, including nulls.
 
-    In dumps without values that is inferred from their sizes, and may be one too many.
+    In dumps without values it is inferred from their sizes, and may be one too many.
     """
     fields = snapshot.fields
     if fields is not None:
@@ -186,7 +186,7 @@ def slots_of(snapshot: Snapshot, arrays: Numbers) -> Numbers:
         return found
     slot = int(snapshot.manifest.settings.get("reference_bytes") or 8)
     id_bytes = graph_of(snapshot.info).id_bytes
-    # an array's header: two words of the machine and its length, as the sizes were inferred
+    # the header of an array is two words and the length, as assumed when sizes were inferred
     header = 16 if slot < id_bytes else 2 * id_bytes + 4
     slots: Numbers = np.maximum(snapshot.objects.shallow[arrays].astype(np.int64) - header, 0) // slot
     return slots
@@ -199,7 +199,7 @@ def value_of(snapshot: Snapshot, kind: str, bits: int) -> Value:
     if kind == "boolean":
         return bool(bits)
     if kind == "char":
-        # half of a character isn't one
+        # a lone surrogate is not a character
         return "\ufffd" if 0xD800 <= bits & 0xFFFF <= 0xDFFF else chr(bits & 0xFFFF)
     if kind in _FLOATS:
         size = struct.calcsize(_FLOATS[kind])
@@ -211,7 +211,7 @@ def value_of(snapshot: Snapshot, kind: str, bits: int) -> Value:
 
 
 def value_text(value: Value) -> str:
-    """A value as people write it."""
+    """Return a value as text."""
     if isinstance(value, bool):
         return "true" if value else "false"
     return value if isinstance(value, str) else repr(value)

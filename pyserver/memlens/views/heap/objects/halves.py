@@ -1,4 +1,4 @@
-"""Work over all objects by two threads, each with a half of them: kernels let others run meanwhile."""
+"""Splits work over all objects between two threads; kernels release the interpreter lock."""
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -7,11 +7,11 @@ from typing import TypeVar
 T = TypeVar("T")
 
 _MOST_ALONE = 1_000_000
-"""Fewer objects are done before another thread has begun."""
+"""Below this number of objects one thread is done before another has started."""
 
 
 def in_halves(count: int, work: Callable[[int, int], T]) -> list[T]:
-    """The results of ``work(first, end)``: one for all ``count`` items, or one for each half."""
+    """Return the results of ``work(first, end)``: one for all ``count`` items, or one per half."""
     if count <= _MOST_ALONE:
         return [work(0, count)]
     with ThreadPoolExecutor(1) as other:

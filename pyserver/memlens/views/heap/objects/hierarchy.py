@@ -22,7 +22,7 @@ _MOST_SHOWN = 100
 
 
 class ClassRow(Struct, frozen=True):
-    """A class: ``type`` is the number of the type of its objects, None where the dump has no type of it."""
+    """A class. ``type`` is the number of the type of its instances; None if the dump has no such type."""
 
     type: int | None
     object: int
@@ -30,7 +30,7 @@ class ClassRow(Struct, frozen=True):
 
 
 def known_hierarchy(snapshot: Snapshot) -> Hierarchy:
-    """The classes of a dump. Raises :class:`BadRequestError` where it doesn't say what they extend."""
+    """Return the class hierarchy of a dump. Raises :class:`BadRequestError` if the dump has none."""
     found = hierarchy_of(snapshot)
     if not found.is_known:
         raise BadRequestError(
@@ -51,7 +51,7 @@ def known_hierarchy(snapshot: Snapshot) -> Hierarchy:
 
 
 def extending(snapshot: Snapshot, patterns: Sequence[Pattern | Expression]) -> Mask:
-    """A mask of the types whose class, or one that it extends, has a name that matches a pattern.
+    """Return a mask of the types whose class or one of its superclasses has a name that matches.
 
     Raises :class:`BadRequestError` if the dump doesn't say which classes extend which.
     """
@@ -66,11 +66,11 @@ def extending(snapshot: Snapshot, patterns: Sequence[Pattern | Expression]) -> M
 
 
 def below_class(snapshot: Snapshot, name: str) -> list[tuple[int, str, int]]:
-    """The classes of exactly that name and all that extend them, as object, name and steps between, the nearest first.
+    """Return the classes of a name and their subclasses, as object, name and depth below, the nearest first.
 
     Names are without modules.
 
-    Raises :class:`BadRequestError` where the dump doesn't say what classes extend.
+    Raises :class:`BadRequestError` if the dump has no class hierarchy.
     """
     known, names = known_hierarchy(snapshot), class_names(snapshot, with_modules=False)
     found = known.below([number for number, each in names.items() if each == name])
@@ -78,9 +78,7 @@ def below_class(snapshot: Snapshot, name: str) -> list[tuple[int, str, int]]:
 
 
 def extended(snapshot: Snapshot, number: int) -> list[ClassRow]:
-    """The superclasses of a class, or of an object's class, the nearest first, at most 100; empty if they aren't
-    known.
-    """
+    """Return the superclasses of a class, or of an object's class, the nearest first; at most 100, none if unknown."""
     known = hierarchy_of(snapshot)
     if number in known:
         return _above(snapshot, known, number)
@@ -88,7 +86,7 @@ def extended(snapshot: Snapshot, number: int) -> list[ClassRow]:
 
 
 def extended_by_type(snapshot: Snapshot, kind: int) -> list[ClassRow]:
-    """The superclasses of a type's class, likewise."""
+    """Return the superclasses of a type's class, as :func:`extended` does."""
     own = snapshot.types.object
     number = NONE if own is None else int(own[kind])
     return [] if number == NONE else _above(snapshot, hierarchy_of(snapshot), number)
@@ -96,7 +94,7 @@ def extended_by_type(snapshot: Snapshot, kind: int) -> list[ClassRow]:
 
 @kept
 def class_names(snapshot: Snapshot, *, with_modules: bool = True) -> dict[int, str]:
-    """The name of each class by the number of its object: that of its type, else the object's own."""
+    """Return the name of each class object by its number: that of its type, else its own."""
     known = _types_of_classes(snapshot)
     classes = hierarchy_of(snapshot).classes
     names = type_names(snapshot) if with_modules else plain_type_names(snapshot)
@@ -111,7 +109,7 @@ def class_names(snapshot: Snapshot, *, with_modules: bool = True) -> dict[int, s
 
 @kept
 def _types_of_classes(snapshot: Snapshot) -> dict[int, int]:
-    """The first type of each class object."""
+    """Return the first type of each class object."""
     own = snapshot.types.object
     numbers = [] if own is None else own.tolist()
     return {number: kind for kind, number in reversed(list(enumerate(numbers))) if number != NONE}

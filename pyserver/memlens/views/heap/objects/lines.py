@@ -1,4 +1,4 @@
-"""What is defined on the lines of source, in objects of a heap dump: instances of a class, closures of a function."""
+"""Objects of a heap dump by the source line that defines them: instances of a class, closures of a function."""
 
 from collections.abc import Iterator, Sequence
 
@@ -15,10 +15,10 @@ from memlens.views.heap.objects.types import figures_of, instances_of
 
 
 class HeapLine(Struct, frozen=True):
-    """A definition and its objects. ``type`` is the type's number; None for a function, whose objects are closures.
+    """A definition and its objects. ``type`` is the number of a type; None for a function, whose objects are closures.
 
-    What they retain is what none of them dominates. ``line`` counts from 1. ``types`` of one name, as several class
-    loaders or assemblies have it, are one definition: ``type`` is the first, and its name lacks what tells them apart.
+    Objects that another one of them retains are counted once. ``line`` counts from 1. Types with one name, of several
+    class loaders or assemblies, are one definition: ``type`` is the first of ``types``, named without its loader.
     """
 
     file: str
@@ -33,9 +33,9 @@ class HeapLine(Struct, frozen=True):
 
 @kept
 def heap_lines(snapshot: Snapshot) -> dict[str, list[HeapLine]]:
-    """All definitions by file, as the dump spells it; those of which only the name is known are left out."""
+    """Return all definitions by file, as the dump spells it; those known only by name are left out."""
     found: dict[str, list[HeapLine]] = {}
-    # where all closures of a dump are one function's, their type has its place
+    # if all closures of a dump are one function's, their type has the function's place
     kinds = [name == "closure" for name in snapshot.graph_names.type_kinds]
     of_types = {
         kind: frame
@@ -55,7 +55,7 @@ def heap_lines(snapshot: Snapshot) -> dict[str, list[HeapLine]]:
 
 
 class HeapFile(Struct, frozen=True):
-    """A definition of which only the file is known, by the name of its class: otherwise as :class:`HeapLine`."""
+    """A definition whose file is inferred from its class name, and whose line is unknown; else as :class:`HeapLine`."""
 
     file: str
     line: None
@@ -67,7 +67,7 @@ class HeapFile(Struct, frozen=True):
 
 
 def largest_lines(snapshot: Snapshot, limit: int) -> list[HeapLine | HeapFile]:
-    """At most ``limit`` definitions, those first whose objects retain most; files alone where no line is known."""
+    """Return at most ``limit`` definitions, those whose objects retain most first; files only if no line is known."""
     lines = [row for rows in heap_lines(snapshot).values() for row in rows]
     every: list[HeapLine | HeapFile] = [*lines, *_files(snapshot)]
     return sorted(every, key=lambda row: (-row.retained_bytes, row.file, row.line or 0, row.name))[:limit]
@@ -82,14 +82,14 @@ def _files(snapshot: Snapshot) -> Iterator[HeapFile]:
 
 
 def line_of_type(snapshot: Snapshot, number: int, file: str, line: int) -> HeapLine:
-    """The objects of a type whose definition was found elsewhere."""
+    """Return the objects of a type whose definition was found by searching sources."""
     figures = figures_of(snapshot)
     count, shallow, retained = (int(figures[name][number]) for name in ("count", "shallow", "retained"))
     return HeapLine(file, line, type_names(snapshot)[number], number, count, shallow, retained)
 
 
 def line_of_types(snapshot: Snapshot, numbers: Sequence[int], file: str, line: int) -> HeapLine:
-    """The objects of the types of one name whose definition was found elsewhere."""
+    """Return the objects of the types of one name whose definition was found by searching sources."""
     if len(numbers) == 1:
         return line_of_type(snapshot, numbers[0], file, line)
     return _line_of_types(snapshot, tuple(numbers), file, line)
@@ -105,7 +105,7 @@ def _line_of_types(snapshot: Snapshot, numbers: tuple[int, ...], file: str, line
 
 
 def _functions(snapshot: Snapshot, of_types: dict[int, int]) -> list[HeapLine]:
-    """What is defined on lines that aren't a type's: functions, by their closures."""
+    """Return the definitions of functions, by their closures."""
     places, objects = snapshot.objects.places, snapshot.objects
     if not len(places):
         return []
@@ -116,7 +116,7 @@ def _functions(snapshot: Snapshot, of_types: dict[int, int]) -> list[HeapLine]:
         if kind < len(own):
             own[kind] = frame
     classes = np.array(sorted(set(of_types.values())), np.int64)
-    # a class object stands for its instances
+    # a class object represents its instances
     chosen = (own[types] != frames) & ~np.isin(frames, classes)
     chosen &= snapshot.frames.source[frames] != INFERRED
     numbers, frames = numbers[chosen], frames[chosen]

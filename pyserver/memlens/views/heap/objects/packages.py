@@ -1,4 +1,4 @@
-"""The package, namespace or module that a type belongs to, and what a type is called without it."""
+"""Packages, namespaces and modules of types, and names of types without them."""
 
 from typing import TYPE_CHECKING
 
@@ -26,8 +26,8 @@ def short_name(name: str, kind: str) -> str:
 
 
 def is_platform(name: str, package: str, kind: str, type_kind: str) -> bool:
-    """Whether a type is the platform's or the engine's by its name; ``kind`` is the format."""
-    # what a dump makes up to group its roots is in brackets
+    """Whether a type's name says that it is the platform's or the engine's; ``kind`` is the format."""
+    # artificial objects that group roots have names in brackets
     own = registry.objects_of(kind)
     if name.startswith(("[", "(", *own.platform.engine_types)) or name in own.platform.built_in:
         return True
@@ -68,7 +68,7 @@ class Packages:
             self.is_platform[number] |= int(snapshot.frames.kind[frame]) != USER
 
     def _of_scripts(self, snapshot: Snapshot, frames: dict[int, int], numbers: dict[str, int]) -> None:
-        """The packages of the scripts that define classes whose names have none."""
+        """Return packages for classes without one in their name: those of the scripts that define them."""
         rows = snapshot.frames.rows(frames.values())
         for number, frame in frames.items():
             file, _, function, _ = rows[frame]
@@ -78,5 +78,5 @@ class Packages:
 
 @kept
 def packages_of(snapshot: Snapshot) -> Packages:
-    """The packages of a snapshot's types, made once."""
+    """Return the packages of a snapshot's types, computed once."""
     return Packages(snapshot)

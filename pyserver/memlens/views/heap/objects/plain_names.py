@@ -1,6 +1,6 @@
-"""Names of objects that the program's code gives, as opposed to what strings and numbers contain.
+"""Names of objects given by the program's code, as opposed to contents of strings and numbers.
 
-Whoever may not see contents has filters in which the latter match nothing, and queries in which they are NULL.
+For clients that must not see contents, these match nothing in filters and are NULL in queries.
 """
 
 from dataclasses import replace
@@ -16,13 +16,13 @@ from memlens.views.heap.objects.rows import type_names
 from memlens.views.selection.terms import Term
 
 WITHOUT_CONTENTS = "/* without contents */ "
-"""The beginning of a query for whoever may not see contents."""
+"""The prefix of queries by clients that must not see contents."""
 
 
 def plain_term(term: Term) -> Term:
-    """A term that matches no contents; the term itself if it never does.
+    """Return a term that doesn't match contents; the term itself if it never does.
 
-    Raises :class:`BadRequestError` for a term about contents alone.
+    Raises :class:`BadRequestError` for a term about contents only.
     """
     match term.field:
         case "string":
@@ -39,7 +39,7 @@ def plain_term(term: Term) -> Term:
 
 
 def plainly_named(snapshot: Snapshot, chosen: Mask) -> Mask:
-    """Those of ``chosen`` objects whose name isn't what they contain; changes and returns it."""
+    """Clear the objects whose name is their contents in the mask ``chosen``, and return it."""
     objects, types = snapshot.objects, snapshot.types
     known = registry.types_named_in_code()
     plain = np.array([name in known for name in type_names(snapshot)], np.bool_)

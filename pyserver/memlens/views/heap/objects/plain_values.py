@@ -1,4 +1,4 @@
-"""What objects have that are a text or a number in their language: strings and boxes."""
+"""Values of objects that are a text or a number in their language: strings and boxed numbers."""
 
 import re
 
@@ -16,9 +16,9 @@ _MOST_WHOLE = 1 << 63
 
 
 def plain_value(snapshot: Snapshot, number: int) -> Plain | None:
-    """A string's whole text, as far as the dump has it, or a number; None for another object, and where it isn't known.
+    """Return a string's text, as far as the dump has it, or a number; None for other objects and unknown values.
 
-    A whole number of more than 64 bits, which SQL doesn't have, is a text.
+    Integers of more than 64 bits, which SQL doesn't have, are returned as text.
     """
     reader, objects = field_reader(snapshot), snapshot.objects
     kind = snapshot.graph_names.type_kinds[int(snapshot.types.kind[int(objects.type[number])])]
@@ -43,12 +43,12 @@ def _text(snapshot: Snapshot, name: int) -> str:
 
 
 def _empty(snapshot: Snapshot) -> str | None:
-    """The text of a string without one: empty ones have none, nor have those that were removed."""
+    """Return the text of a string without stored text: empty, or None if it was removed."""
     return None if "removed" in snapshot.manifest.settings else ""
 
 
 def _parsed(text: str) -> Plain | None:
-    """A number as its language writes it: also ``NaN`` and ``Infinity``."""
+    """Parse a number as its language writes it, including ``NaN`` and ``Infinity``."""
     if len(text) > _LONGEST_NUMBER:
         return None
     if _WHOLE.fullmatch(text):

@@ -1,6 +1,6 @@
-"""What belongs to each realm of a heap dump: a part of a program with globals of its own, as a frame of a page.
+"""The realms of a heap dump and their objects. A realm has globals of its own, such as a frame of a page.
 
-Which objects are realms, and what belongs to them, is known by the pack of the dump's format.
+The pack of the dump's format knows which objects are realms, and what belongs to them.
 """
 
 from typing import NamedTuple
@@ -24,20 +24,20 @@ from memlens.views.selection.terms import Term
 from memlens.views.selection.texts import Pattern
 
 SHARED, OF_NONE = "shared", "none"
-"""Values of ``realm:`` in filters for what belongs to several realms, and to none."""
+"""Values of ``realm:`` in filters for objects of several realms, and of none."""
 
 
 class RealmRow(Struct, frozen=True):
-    """The objects of a realm, of several, or of none."""
+    """The objects of one realm, of several realms, or of none."""
 
     object: int | None
-    """The object that is the realm; None for what is shared or of none."""
+    """The realm's own object; None for objects of several realms or none."""
     name: Text
-    """The realm's address, with the script in which most of its functions are defined."""
+    """The realm's address, and the script that defines most of its functions."""
     filter: str
-    """A filter over the dump for the same objects, also those that no root reaches."""
+    """A filter for the same objects, including unreachable ones."""
     objects: int
-    """Those that are reachable."""
+    """The number of reachable ones."""
     shallow_bytes: int
 
 
@@ -51,7 +51,7 @@ class Owners(NamedTuple):
 
 
 def has_realms(snapshot: Snapshot) -> bool:
-    """Whether a dump has several realms, among which objects are divided."""
+    """Whether a dump has several realms."""
     return len(_realms(snapshot)) > 1
 
 
@@ -66,24 +66,24 @@ def owners(snapshot: Snapshot) -> Owners:
 
 @kept
 def realms(snapshot: Snapshot) -> list[RealmRow]:
-    """All realms, the largest first, then what is shared and what is of none: together the reachable heap.
+    """Return all realms, the largest first, then the objects of several and of none. The sums are the reachable heap's.
 
-    Empty where there is one realm at most.
+    Empty unless there are several realms.
     """
     return _summed(snapshot) if has_realms(snapshot) else []
 
 
 def realm_of(snapshot: Snapshot, number: int) -> int | None:
-    """The realm that an object belongs to; None for none, -1 for several."""
+    """Return the realm of an object; None for none, -1 for several."""
     found = owners(snapshot)
     owner = int(found.owner[number])
     return -1 if owner == SEVERAL else None if owner == NONE else found.realms[owner]
 
 
 def in_realm(snapshot: Snapshot, term: Term) -> Mask:
-    """The objects that a term ``realm:`` is about: of a realm by a part of its name, or by its id as ``@7651``.
+    """Return a mask of the objects that match ``realm:``, by a part of the realm's name or by its id, ``@7651``.
 
-    Raises :class:`BadRequestError` where there is one realm at most.
+    Raises :class:`BadRequestError` unless there are several realms.
     """
     if not has_realms(snapshot):
         raise BadRequestError(
@@ -117,7 +117,7 @@ def _realms(snapshot: Snapshot) -> list[int]:
 
 
 def _groups(found: Owners) -> I64:
-    """One item per object: its realm, one more than the last for several, and one more for none."""
+    """Return the realm of each object: the number of realms for several, one more for none."""
     groups = found.owner.astype(np.int64)
     groups[found.owner == SEVERAL] = len(found.realms)
     groups[found.owner == NONE] = len(found.realms) + 1
@@ -152,7 +152,7 @@ def _summed(snapshot: Snapshot) -> list[RealmRow]:
 
 
 def _scripts(snapshot: Snapshot, found: Owners) -> list[str]:
-    """The script in which most functions and classes of each realm are defined."""
+    """Return the script that defines most functions and classes of each realm."""
     places = snapshot.objects.places
     scripts = [""] * len(found.realms)
     own = found.owner[places["object"]] if len(places) else np.empty(0, np.uint32)
@@ -163,6 +163,6 @@ def _scripts(snapshot: Snapshot, found: Owners) -> list[str]:
             file = rows[frame][0]
             if file:
                 of_files[file] = of_files.get(file, 0) + count
-        # of equally many, the same one in every run
+        # ties are resolved the same way in every run
         scripts[number] = max(sorted(of_files), key=lambda file: of_files[file], default="")
     return scripts

@@ -1,4 +1,4 @@
-"""Kinds of references, as tables that kernels look them up in."""
+"""Kinds of references, as lookup tables for kernels."""
 
 import re
 from collections.abc import Callable
@@ -21,12 +21,12 @@ _OF_KIND = re.compile(r"(.+) \((internal)\)", re.DOTALL)
 
 
 def string_types(snapshot: Snapshot) -> frozenset[str]:
-    """Types of strings, without modules, whose kinds don't say so; such objects have their texts as names."""
+    """Types of strings whose kind is another, without modules; the names of their objects are their texts."""
     return _STRINGS | registry.objects_of(snapshot.info.kind).texts.strings
 
 
 def kinds_where(snapshot: Snapshot, test: Callable[[ReferenceKind], object]) -> Mask:
-    """One item per byte value: whether references of that kind pass a test."""
+    """Return a mask, one item per byte value: whether references of that kind pass a test."""
     found = np.zeros(256, np.bool_)
     for number, kind in enumerate(snapshot.graph_names.reference_kinds):
         found[number] = bool(test(kind))
@@ -34,24 +34,24 @@ def kinds_where(snapshot: Snapshot, test: Callable[[ReferenceKind], object]) -> 
 
 
 def named_kind(name: str) -> tuple[str, str | None]:
-    """A reference's name and its kind, where ``map (internal)`` says that it isn't a property: else None."""
+    """Split ``map (internal)`` into the name and kind of an engine's own reference; the kind is None for properties."""
     found = _OF_KIND.fullmatch(name)
     return (name, None) if found is None else (found[1], found[2])
 
 
 def internal_name(name: str) -> str:
-    """The name of an engine's own reference, marked so that it isn't taken for a property."""
+    """Return the name of an engine's own reference, marked so that it isn't mistaken for a property."""
     return f"{name} (internal)" if name else name
 
 
 def engine_s_own(snapshot: Snapshot) -> Mask:
-    """Whether references of each kind are the engine's own, as those to hidden classes, named ``map``."""
+    """Return a mask of the kinds of references that are the engine's own, such as ``map``, to hidden classes."""
     return kinds_where(snapshot, lambda kind: kind.name == "internal")
 
 
 @kept
 def names_of_both(snapshot: Snapshot) -> Mask:
-    """An item for each string: whether the engine's own references have that name and others as well."""
+    """Return a mask of the strings that name both the engine's own references and others."""
     stored, own = snapshot.references, engine_s_own(snapshot)
     flags = own.astype(np.uint8) * _OWN + (named_by_text(snapshot) & ~own).astype(np.uint8) * _OTHER
 
@@ -72,10 +72,10 @@ def has_strength(snapshot: Snapshot, strength: Strength) -> bool:
 
 
 def named_by_text(snapshot: Snapshot) -> Mask:
-    """Whether references of each kind have texts as names."""
+    """Return a mask of the kinds of references that are named by strings, not numbers."""
     return kinds_where(snapshot, lambda kind: kind.naming == "text")
 
 
 def named_by_code(snapshot: Snapshot) -> Mask:
-    """Whether references of each kind have texts as names that aren't what keys contain."""
+    """Return a mask of the kinds of references named by code: by strings that aren't contents of keys."""
     return kinds_where(snapshot, lambda kind: kind.naming == "text" and kind.name != ENTRY)

@@ -8,18 +8,18 @@ from memlens.store.snapshot import Snapshot
 from memlens.views.heap.objects.fields import Numbers
 
 _AT_ONCE = 1 << 20
-"""References that are looked at together."""
+"""References examined in one step."""
 
 
 def references_of(snapshot: Snapshot, number: int) -> slice:
-    """The numbers of an object's references."""
+    """Return the numbers of an object's references."""
     return slice(*map(int, snapshot.references.items(ReferenceColumns.start, slice(number, number + 2))))
 
 
 def references_of_all(snapshot: Snapshot, numbers: Numbers) -> tuple[Numbers, Numbers]:
-    """The numbers of the references of some objects, and which of these objects has each.
+    """Return the numbers of the references of some objects, and the source of each as an index of these objects.
 
-    An object among them more than once has its references as often: ask for each once where a file decides how often.
+    References of repeated objects are repeated: pass distinct objects if a file controls how often they occur.
     """
     start = snapshot.references.start
     counts = start[numbers + 1].astype(np.int64) - start[numbers].astype(np.int64)
@@ -27,14 +27,14 @@ def references_of_all(snapshot: Snapshot, numbers: Numbers) -> tuple[Numbers, Nu
 
 
 def referrers_of(snapshot: Snapshot, number: int) -> slice:
-    """The range of an object's referrers in the columns of referrers."""
+    """Return the range of an object's referrers in the referrer columns."""
     return slice(
         *map(int, snapshot.references.items(ReferenceColumns.referrer_start, slice(number, number + 2)))
     )
 
 
 def references_between(snapshot: Snapshot, source: int, target: int) -> Numbers:
-    """The numbers of the references from one object to another."""
+    """Return the numbers of the references from one object to another."""
     own = references_of(snapshot, source)
     found: Numbers = own.start + np.flatnonzero(
         snapshot.references.items(ReferenceColumns.target, own) == target
@@ -43,7 +43,7 @@ def references_between(snapshot: Snapshot, source: int, target: int) -> Numbers:
 
 
 def first_references(snapshot: Snapshot, sources: Numbers, targets: Numbers) -> Numbers:
-    """The number of the first reference from each of some objects to each of as many others, to which it refers."""
+    """Return for each ``i`` the number of the first reference from ``sources[i]`` to ``targets[i]``; there is one."""
     stored = snapshot.references
     if not len(sources):
         return np.empty(0, np.int64)
@@ -55,7 +55,7 @@ def first_references(snapshot: Snapshot, sources: Numbers, targets: Numbers) -> 
     found: list[tuple[Numbers, Numbers]] = []
     begin = 0
     while begin < len(distinct):
-        # so many objects that their references are few, or one
+        # as many objects as have few references together, or one
         before = int(widths[begin - 1]) if begin else 0
         end = max(begin + 1, int(np.searchsorted(widths, before + _AT_ONCE)))
         counts = (ends - starts)[begin:end]

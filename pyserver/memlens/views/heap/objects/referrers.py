@@ -1,4 +1,4 @@
-"""What refers to the objects of a type, by type and field."""
+"""References to the objects of a type, by the type and field of the referrers."""
 
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
@@ -16,7 +16,7 @@ from memlens.views.heap.objects.types import instances_of
 
 _OBJECTS_AT_ONCE = 1 << 18
 _LONGEST_PLACE = 20
-"""Characters of a number."""
+"""The longest number, in characters."""
 
 
 class Referring(NamedTuple):
@@ -25,14 +25,14 @@ class Referring(NamedTuple):
     type: int
     kind: int
     name: int
-    """The number of its text, -1 for none."""
+    """The number of its string, -1 for none."""
     references: int
     referrers: Numbers
     objects: Numbers
 
 
 def referring_to_types(snapshot: Snapshot, kinds: Sequence[int]) -> Iterator[Referring]:
-    """The references to the objects of some types, those to most of them first.
+    """Return the references to the objects of some types, those to the most objects first.
 
     Raises :class:`CancelledError` when the snapshot's work is stopped.
     """
@@ -65,7 +65,7 @@ def referring_to_types(snapshot: Snapshot, kinds: Sequence[int]) -> Iterator[Ref
 
 
 def _is_place(snapshot: Snapshot, names: Numbers) -> Mask:
-    """Which names are only numbers, as those of the slots of tables are."""
+    """Return a mask of the names that are numbers only, such as those of table slots."""
     different = distinct(names)
     found = np.zeros(len(different), np.bool_)
     for place, name in enumerate(different.tolist()):
@@ -77,7 +77,7 @@ def _is_place(snapshot: Snapshot, names: Numbers) -> Mask:
 
 
 def _references_to(snapshot: Snapshot, members: Numbers) -> tuple[Numbers, Numbers]:
-    """The sources and the numbers of all references to some objects."""
+    """Return the sources and the numbers of all references to some objects."""
     stored = snapshot.references
     is_member = np.zeros(len(snapshot.objects.type), np.bool_)
     is_member[members] = True

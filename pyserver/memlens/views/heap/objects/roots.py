@@ -1,4 +1,4 @@
-"""What makes objects roots."""
+"""Why objects are roots."""
 
 import numpy as np
 from msgspec import Struct
@@ -9,7 +9,7 @@ from memlens.store.snapshot import Snapshot
 from memlens.views.heap.objects.fields import MOST_NAME
 
 MOST_LISTED = 1_000
-"""Of an object's roots and fields, of which those of a program have a few."""
+"""Limit on listed reasons and fields of an object; objects of real programs have a few."""
 
 
 class RootRow(Struct, frozen=True):
@@ -22,7 +22,7 @@ class RootRow(Struct, frozen=True):
 
 
 def roots_of(snapshot: Snapshot, number: int) -> tuple[list[RootRow], int]:
-    """The reasons why an object is a root, each once and threads first, and their number.
+    """Return the distinct reasons why an object is a root, threads first, and their number.
 
     Beyond ``MOST_LISTED`` the rest is only counted, and may contain duplicates.
     """
@@ -44,5 +44,5 @@ def roots_of(snapshot: Snapshot, number: int) -> tuple[list[RootRow], int]:
 
 @kept
 def _objects_of_roots(snapshot: Snapshot) -> U32:
-    """A column, through which NumPy goes several times as fast as through the table of all roots."""
+    """Return the objects as a contiguous column, which NumPy searches several times as fast as the table of roots."""
     return np.ascontiguousarray(snapshot.objects.roots["object"])

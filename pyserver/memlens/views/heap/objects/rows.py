@@ -1,4 +1,4 @@
-"""Objects and references in words, many at once."""
+"""Rows of answers about objects and references, made for many at once."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -26,7 +26,7 @@ Numbers = fields.Numbers
 MOST_NAME = fields.MOST_NAME
 
 MOST_ROWS = 1_000
-"""Rows of one answer."""
+"""Limit on the rows of one answer."""
 
 
 class ObjectRow(Struct, frozen=True):
@@ -36,30 +36,30 @@ class ObjectRow(Struct, frozen=True):
     id: int
     type: str
     name: str
-    """Its own name, a string's text; cut after 1,000 characters. Of one without a name its value, if that is known."""
+    """Its own name or a string's text, cut after 1,000 characters; without a name, its value if known."""
     shallow_bytes: int
     retained_bytes: int
     dominator: int | None
-    """The number of its immediate dominator; None where that isn't an object."""
+    """The number of its immediate dominator; None if that isn't an object."""
     distance: int | None
-    """The least number of references from a root; None where no root reaches it."""
+    """The least number of references from a root; None if it is unreachable."""
     flags: list[str]
     space: str | None
-    """The heap or generation that it is in, where the dump says that."""
+    """The heap or generation that it is in, if the dump has them."""
     file: str | None
-    """Where it or its class is defined, else where it was allocated, where one of these is known."""
+    """Where it or its class is defined, else where it was allocated, if known."""
     line: int | None
-    """None also where only the file is inferred, from the name of a class."""
+    """None also if the file is inferred from a class name."""
     native_bytes: int | None
-    """Memory outside of the heap that it owns; None in dumps that say so of no object."""
+    """Memory outside of the heap that it owns; None if the dump records no such memory."""
     native_retained_bytes: int | None
-    """That and what of it the objects own that it dominates."""
+    """Memory outside of the heap that it and the objects it dominates own."""
 
 
 class ReferenceRow(Struct, frozen=True):
-    """A reference: ``name`` is a field's name, or an index as ``[3]``, ``[?]`` where the file doesn't know it.
+    """A reference. ``name`` is a field's name or an index: ``[3]``, or ``[?]`` if unknown.
 
-    ``object`` is what is at its other end.
+    ``object`` is the object at its other end.
     """
 
     kind: str
@@ -68,16 +68,16 @@ class ReferenceRow(Struct, frozen=True):
     strength: str
     """``strong``, or how the reference is weak."""
     is_unread: bool
-    """Whether it is a variable of a closure that no code can read any more."""
+    """Whether it is a closure's variable that no code can read any more."""
 
 
 def id_text(own_id: int, kind: str) -> str:
-    """An object's id as :func:`object_id` reads it: of engines that number objects the number, else the address."""
+    """Return an object's id as :func:`object_id` parses it: a number if engines number objects, else an address."""
     return f"@{own_id}" if registry.objects_of(kind).lasting_ids is not None else f"@{own_id:#x}"
 
 
 def page(offset: int, limit: int) -> slice:
-    """The rows to answer. Raises :class:`BadRequestError`."""
+    """Return the slice of the requested rows. Raises :class:`BadRequestError`."""
     if offset < 0 or not 0 < limit <= MOST_ROWS:
         raise BadRequestError(
             phrase("A page has 1 to {most} rows and begins with row 0 or later", most=MOST_ROWS)
@@ -86,14 +86,14 @@ def page(offset: int, limit: int) -> slice:
 
 
 def check_object(snapshot: Snapshot, number: int) -> int:
-    """The number of an object. Raises :class:`BadRequestError` if there is no such object."""
+    """Return the number of an object. Raises :class:`BadRequestError` if there is no such object."""
     if not 0 <= number < graph_of(snapshot.info).objects:
         raise BadRequestError(phrase("The heap dump has no object number {number}", number=number))
     return number
 
 
 def check_objects(snapshot: Snapshot, numbers: Numbers) -> Numbers:
-    """The numbers of some objects. Raises as :func:`check_object`."""
+    """Return the numbers of some objects. Raises as :func:`check_object`."""
     for number in (numbers.min(), numbers.max()) if len(numbers) else ():
         check_object(snapshot, int(number))
     return numbers
@@ -101,9 +101,9 @@ def check_objects(snapshot: Snapshot, numbers: Numbers) -> Numbers:
 
 @kept
 def type_names(snapshot: Snapshot) -> list[str]:
-    """The name of each type, with its module where that isn't part of the name.
+    """Return the name of each type, with its module unless that is part of the name.
 
-    A module that the dump has no name for but an address tells types of one name from each other, and nothing else.
+    Modules known only by address are appended only to names that several types have.
     """
     types, strings = snapshot.types, snapshot.strings
     names = strings.texts(types.name)
@@ -119,12 +119,12 @@ def type_names(snapshot: Snapshot) -> list[str]:
 
 @kept
 def plain_type_names(snapshot: Snapshot) -> list[str]:
-    """The name of each type as SQL has it, without its module."""
+    """Return the name of each type without its module, as in SQL."""
     return snapshot.strings.texts(snapshot.types.name)
 
 
 def object_rows(snapshot: Snapshot, numbers: Numbers | Sequence[int]) -> list[ObjectRow]:
-    """Some objects in words."""
+    """Return the rows of some objects."""
     chosen = np.asarray(numbers, np.int64)
     objects, names, labels = snapshot.objects, type_names(snapshot), snapshot.graph_names
     flags = np.zeros(len(chosen), np.uint8) if objects.flags is None else objects.flags[chosen]
@@ -151,7 +151,7 @@ def object_rows(snapshot: Snapshot, numbers: Numbers | Sequence[int]) -> list[Ob
 
 
 def _natives(snapshot: Snapshot, chosen: Numbers) -> list[tuple[int, int]] | list[tuple[None, None]]:
-    """What each object owns and retains outside of the heap."""
+    """Return the memory outside of the heap that each object owns and retains."""
     if not has_native(snapshot):
         return [(None, None)] * len(chosen)
     own, retained = native_bytes(snapshot, chosen)
@@ -159,14 +159,14 @@ def _natives(snapshot: Snapshot, chosen: Numbers) -> list[tuple[int, int]] | lis
 
 
 def _places(snapshot: Snapshot, chosen: Numbers) -> list[Definition | tuple[None, None]]:
-    """File and line of each object's definition, else of its allocation."""
+    """Return file and line of each object's definition, else of its allocation."""
     frames = place_frames(snapshot.objects, snapshot.stacks.label, chosen)
     known = places_of(snapshot, frames[frames != NEVER].tolist())
     return [known.get(frame, (None, None)) for frame in frames.tolist()]
 
 
 def reference_rows(snapshot: Snapshot, references: Numbers, others: Numbers) -> list[ReferenceRow]:
-    """Some references (by number) in words, each with an object at an end of it."""
+    """Return the rows of some references, each with the object at its other end."""
     stored, kinds = snapshot.references, snapshot.graph_names.reference_kinds
     ends = object_rows(snapshot, others)
     columns = (stored.kind[references], stored.name[references], are_unread(snapshot, references))
@@ -186,7 +186,7 @@ def _name(snapshot: Snapshot, naming: str, name: int) -> str:
 
 
 def number_of(snapshot: Snapshot, own_id: int) -> int:
-    """The number of the object that has an id in the file. Raises :class:`BadRequestError` where there is none."""
+    """Return the number of the object with an id. Raises :class:`BadRequestError` if there is none."""
     known = 0 <= own_id < 2**64
     found = np.flatnonzero(snapshot.objects.id == np.uint64(own_id if known else 0))
     if not known or not len(found):

@@ -1,7 +1,7 @@
-"""Which objects of two heap dumps are the same, and ``in:`` in the filter: what is in another dump as well.
+"""Identifies objects across heap dumps, and evaluates ``in:`` in the filter: objects that are also in another dump.
 
-Few engines number their objects once and for all, and never give a number again. In other runtimes an id is an
-address: of an object that is moved, or of one of several that had it one after the other.
+Only a few engines number objects permanently and never reuse a number. In other runtimes an id is an address, which
+changes when an object moves, and which another object may get later.
 """
 
 import contextlib
@@ -26,7 +26,7 @@ SAME_SHARE = 0.9
 
 
 def same_objects(one: Snapshot, other: Snapshot) -> tuple[Numbers, Numbers] | None:
-    """The objects in both dumps, by their numbers in each; None if ids don't identify objects."""
+    """Return the objects in both dumps, by their numbers in each; None if ids don't identify objects."""
     if one.info.kind != other.info.kind or registry.objects_of(one.info.kind).lasting_ids is None:
         return None
     common, at_one, at_other = np.intersect1d(one.objects.id, other.objects.id, return_indices=True)
@@ -41,10 +41,10 @@ def same_objects(one: Snapshot, other: Snapshot) -> tuple[Numbers, Numbers] | No
 
 
 def file_named(value: str, own: Path) -> Path:
-    """The file that a value of ``in:`` names in a filter of the dump in the file ``own``, beside which it may be.
+    """Return the file that a value of ``in:`` names; relative to the folder of ``own``, the filtered dump.
 
-    Raises :class:`BadRequestError` for one on another machine: a filter may come from a link, and Windows would sign in
-    there.
+    Raises :class:`BadRequestError` for files on other machines: a filter may come from a link, and Windows would sign
+    in there.
     """
     if len(value) > 1 and value[0] in "\\/" and value[1] in "\\/":
         raise BadRequestError(
@@ -55,7 +55,7 @@ def file_named(value: str, own: Path) -> Path:
 
 
 def also_in(snapshot: Snapshot, term: Term) -> Mask:
-    """The objects that are in the dumps of a term ``in:`` as well. Raises :class:`BadRequestError`."""
+    """Return a mask of the objects that are also in the dumps of a term ``in:``. Raises :class:`BadRequestError`."""
     found = np.zeros(len(snapshot.objects.type), np.bool_)
     for value in term.values:
         archive = _archive_of(snapshot, term, value)
@@ -64,7 +64,7 @@ def also_in(snapshot: Snapshot, term: Term) -> Mask:
 
 
 def check_files(snapshot: Snapshot, term: Term) -> None:
-    """Raise :class:`BadRequestError` if objects can't be found again in the dumps of a term ``in:``."""
+    """Raise :class:`BadRequestError` if objects can't be identified in the dumps of a term ``in:``."""
     if registry.objects_of(snapshot.info.kind).lasting_ids is None:
         raise BadRequestError(
             phrase(
@@ -76,7 +76,7 @@ def check_files(snapshot: Snapshot, term: Term) -> None:
         )
     for value in term.values:
         archive = _archive_of(snapshot, term, value)
-        # what is found for a filter is kept under its text
+        # results are cached by the filter's text
         if snapshot.keep(("archive of a file", value), partial(Path, archive)) != archive:
             raise BadRequestError(
                 phrase(
@@ -117,7 +117,7 @@ def _shared(snapshot: Snapshot, term: Term, value: str, archive: Path) -> Mask:
                     advice=registry.objects_of(snapshot.info.kind).lasting_ids,
                 )  # fmt: skip
     except ArchiveError:
-        # it isn't this snapshot's archive that is damaged
+        # the damaged archive is not this snapshot's
         raise _unread(term, value) from None
     found = np.zeros(len(snapshot.objects.type), np.bool_)
     found[same[0]] = True

@@ -1,4 +1,4 @@
-"""Where the source of an object or a type of a heap dump is, as far as the dump says it."""
+"""Source locations of objects and types, as far as the dump has them."""
 
 from typing import Literal
 
@@ -16,8 +16,8 @@ from memlens.views.heap.objects.types import instances_of
 from memlens.views.lines.stack import stack_frames
 
 Relation = Literal["definition", "allocation", "type", "none"]
-"""What a line is to an object: it defines the object or its class, it allocated the object, or only the name of the
-type is known, which files here can be searched for."""
+"""How a line relates to an object: it defines the object or its class, it allocated the object, or only the name of the
+type is known, and source files must be searched for it."""
 
 
 class DumpSource(Struct, frozen=True):
@@ -36,10 +36,10 @@ class DumpSource(Struct, frozen=True):
 
 
 def source_of_object(snapshot: Snapshot, number: int) -> DumpSource:
-    """Where an object is defined, else where it was allocated, else the name of its type.
+    """Return where an object is defined, else where it was allocated, else the name of its type.
 
-    The line that allocated an object is that of the innermost frame of the stack that has one, and is of the user's
-    own code where the stack has such a frame. Raises :class:`BadRequestError`.
+    The allocating line is that of the stack's innermost frame of the user's own code, else of the innermost frame with
+    a line. Raises :class:`BadRequestError`.
     """
     check_object(snapshot, number)
     name = _type_name(snapshot, int(snapshot.objects.type[number]))
@@ -53,7 +53,7 @@ def source_of_object(snapshot: Snapshot, number: int) -> DumpSource:
 
 
 def allocation_of_type(snapshot: Snapshot, number: int) -> DumpSource | None:
-    """Where that instance of a type was allocated that retains most; None if the dump doesn't say so.
+    """Return where the instance that retains most was allocated; None if the dump doesn't record it.
 
     Raises :class:`BadRequestError`.
     """
@@ -62,7 +62,7 @@ def allocation_of_type(snapshot: Snapshot, number: int) -> DumpSource | None:
 
 
 def _allocation(snapshot: Snapshot, number: int, name: str) -> DumpSource | None:
-    """The line that allocated an object, that of the user's own code where its stack has one."""
+    """Return the line that allocated an object: of the user's own code if its stack has any."""
     stacks = snapshot.objects.stack
     if stacks is None:
         return None
@@ -74,7 +74,7 @@ def _allocation(snapshot: Snapshot, number: int, name: str) -> DumpSource | None
 
 
 def source_of_type(snapshot: Snapshot, number: int) -> DumpSource:
-    """Where a type is defined, else its name. Raises :class:`BadRequestError`."""
+    """Return where a type is defined, else its name. Raises :class:`BadRequestError`."""
     if not 0 <= number < graph_of(snapshot.info).types:
         raise BadRequestError(phrase("The heap dump has no type number {number}", number=number))
     name, frame = _type_name(snapshot, number), frames_of_types(snapshot).get(number)
@@ -87,7 +87,7 @@ def _type_name(snapshot: Snapshot, number: int) -> str:
 
 
 def _place(snapshot: Snapshot, frame: int, name: str) -> DumpSource | None:
-    """The definition on a frame, None if that has no line. An inferred line is as good as the type's name."""
+    """Return the definition in a frame; None without a line. An inferred line is no better than the type's name."""
     file, line, function, _ = snapshot.frames.rows([frame])[frame]
     if not file or line <= 0:
         return None

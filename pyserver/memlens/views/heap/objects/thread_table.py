@@ -12,30 +12,30 @@ from memlens.views.heap.objects.rows import Numbers
 
 
 class Table(NamedTuple):
-    """The columns of threads, whose numbers are in range."""
+    """The columns of threads, with numbers checked to be in range."""
 
     object: Numbers
     name: Numbers
     state: Numbers
     out_of_memory: Numbers
     frame_start: Numbers
-    """Where the frames of each thread begin, and where the last ones end."""
+    """The start of each thread's frames, and the end of the last one's."""
     frames: Numbers
     variables: Numbers
     variable_start: Numbers
 
     def frames_of(self, thread: int) -> Numbers:
-        """The frames of a thread, innermost first; NONE for those that aren't known."""
+        """Return the frames of a thread, innermost first; NONE for unknown ones."""
         found: Numbers = self.frames[int(self.frame_start[thread]) : int(self.frame_start[thread + 1])]
         return found
 
     def frame_rows(self, variables: Numbers) -> Numbers:
-        """The places in ``frames`` of the frames of some rows of variables, each of which has one."""
+        """Return the index in ``frames`` of each variable's frame; each of the variables must have one."""
         found: Numbers = self.frame_start[variables["thread"]] + variables["depth"]
         return found
 
     def variables_of(self, thread: int) -> Numbers:
-        """The rows of a thread's variables."""
+        """Return the rows of a thread's variables."""
         found: Numbers = self.variables[
             int(self.variable_start[thread]) : int(self.variable_start[thread + 1])
         ]
@@ -44,7 +44,7 @@ class Table(NamedTuple):
 
 @kept
 def table(snapshot: Snapshot) -> Table:
-    """The threads. Raises :class:`LackingError` for another model and InconsistentError for damaged columns."""
+    """Return the threads. Raises :class:`LackingError` for other models, InconsistentError for damaged columns."""
     stored, objects, texts = snapshot.threads, len(snapshot.objects.type), len(snapshot.strings.end)
     rows, frames, variables = stored.rows, stored.frames["frame"], stored.variables
     ends, threads = np.append(0, rows["end"].astype(np.int64)), variables["thread"]

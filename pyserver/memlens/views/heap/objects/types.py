@@ -24,18 +24,18 @@ InstanceOrder = Literal["retained", "shallow", "object"]
 
 
 NATIVE_FIGURES = ("native", "native_retained")
-"""Figures that only dumps have that know of memory outside of the heap."""
+"""Figures of dumps that record memory outside of the heap."""
 
 _GROUPS_OF_ROOTS = ("synthetic", OWN_NODE)
-"""Kinds of types whose objects the runtime or the dump's writer made up to group roots."""
+"""Kinds of types whose objects are artificial: the runtime or the dump's writer groups roots by them."""
 
 
 class TypeRow(Struct, frozen=True):
-    """A type. ``retained_bytes`` are those of its instances that no other instance of it dominates.
+    """A type. ``retained_bytes`` is the sum over its instances that no other instance dominates.
 
-    ``file`` and ``line`` are where it is defined, if that is known; the file alone may be inferred from its name. In
-    sampled dumps an object of the file stands for several of the program: the estimates are by the type's multiplier,
-    and None in other dumps.
+    ``file`` and ``line`` are its definition, if known; a file without a line may be inferred from its name. In sampled
+    dumps an object stands for several of the program: estimates multiply by the type's factor. They are None in other
+    dumps.
     """
 
     number: int
@@ -49,17 +49,17 @@ class TypeRow(Struct, frozen=True):
     estimated_count: int | None
     estimated_shallow_bytes: int | None
     native_bytes: int | None
-    """Memory outside of the heap that its instances own; None in dumps that say so of no object."""
+    """Memory outside of the heap that its instances own; None if the dump records no such memory."""
     native_retained_bytes: int | None
-    """What of it instances retain that no other instance of it dominates."""
+    """Memory outside of the heap retained by instances that no other instance dominates."""
     unreachable_count: int
-    """Instances among ``count`` that no root reaches: garbage, but for what only weak references hold."""
+    """Unreachable instances among ``count``: garbage, or held by weak references only."""
     unreachable_bytes: int
     """Their own bytes, among ``shallow_bytes``."""
 
 
 class TypesAnswer(Struct, frozen=True):
-    """Types ``offset`` and on of ``total``; the sums are of the whole dump."""
+    """The types from ``offset`` on, of ``total``; the sums are of the whole dump."""
 
     types: list[TypeRow]
     offset: int
@@ -69,20 +69,20 @@ class TypesAnswer(Struct, frozen=True):
 
 
 class InstancesAnswer(Struct, frozen=True):
-    """Instances ``offset`` and on of ``total``."""
+    """The instances from ``offset`` on, of ``total``."""
 
     type: TypeRow
     instances: list[ObjectRow]
     offset: int
     total: int
     extends: list[ClassRow]
-    """What its class extends, the nearest first."""
+    """Its superclasses, the nearest first."""
 
 
 def types(
     snapshot: Snapshot, order: TypeOrder = "retained", search: str = "", offset: int = 0, limit: int = 100
 ) -> TypesAnswer:
-    """The types whose names contain all words of ``search``. Raises :class:`BadRequestError`."""
+    """Return the types whose names contain all words of ``search``. Raises :class:`BadRequestError`."""
     rows, info = page(offset, limit), graph_of(snapshot.info)
     words, names = search.lower().split(), type_names(snapshot)
     chosen = np.array(
@@ -102,22 +102,22 @@ def types(
 
 
 def with_groups_of_roots_last(snapshot: Snapshot, numbers: Numbers, kinds: Numbers | None = None) -> Numbers:
-    """Rows by what they retain: those that only group roots retain nearly all there is, and would stand first.
+    """Return the rows with those that only group roots moved to the end: they retain nearly everything.
 
-    ``kinds`` are the kinds of all rows that there are, None for those of types.
+    ``kinds`` has the kind of each row; None if rows are types.
     """
     last = group_roots(snapshot, snapshot.types.kind if kinds is None else kinds)[numbers]
     return np.concatenate((numbers[~last], numbers[last]))
 
 
 def group_roots(snapshot: Snapshot, kinds: Numbers) -> Numbers:
-    """Whether objects of types of these kinds only group roots."""
+    """Return a mask of the kinds of types whose objects only group roots."""
     named = snapshot.graph_names.type_kinds
     return np.array([kind in _GROUPS_OF_ROOTS for kind in named], np.bool_)[kinds]
 
 
 def figures_of(snapshot: Snapshot) -> dict[str, Numbers]:
-    """The sums of each type."""
+    """Return the sums of each type."""
     stored = snapshot.types
     figures: dict[str, Numbers] = {
         "count": np.diff(stored.instance_start.astype(np.int64)),
@@ -130,13 +130,13 @@ def figures_of(snapshot: Snapshot) -> dict[str, Numbers]:
 
 
 def by_figure(figures: dict[str, Numbers], order: str, numbers: Numbers) -> Numbers:
-    """Some numbers by a figure, the largest first; by what is retained where the dump doesn't have the figure."""
+    """Return numbers ordered by a figure, the largest first; by retained bytes if the dump lacks the figure."""
     column = figures.get(order, figures["retained"])
     return numbers[np.lexsort((numbers, -column[numbers].astype(np.int64)))]
 
 
 def unreachable_by_type(snapshot: Snapshot, among: Mask | None = None) -> tuple[Numbers, Numbers]:
-    """The number and the bytes of unreachable objects by type; of all objects, or ``among`` some."""
+    """Return the number and bytes of unreachable objects by type, of all objects or ``among`` some."""
     objects, info, types = snapshot.objects, graph_of(snapshot.info), len(snapshot.types.name)
     if info.reachable_objects == info.objects:
         return np.zeros(types, np.int64), np.zeros(types, np.int64)
@@ -164,7 +164,7 @@ def type_rows(
     figures: dict[str, Numbers] | None = None,
     among: Mask | None = None,
 ) -> list[TypeRow]:
-    """Some types in words, with their whole figures or those that are given, which are of the objects ``among``."""
+    """Return rows of some types, with their whole figures or the given ones, which count the objects ``among``."""
     figures, names = figures or figures_of(snapshot), type_names(snapshot)
     lost, lost_bytes = unreachable_by_type(snapshot, among)
     kinds = snapshot.graph_names.type_kinds
@@ -192,7 +192,7 @@ def type_rows(
 def instances(
     snapshot: Snapshot, number: int, order: InstanceOrder = "retained", offset: int = 0, limit: int = 100
 ) -> InstancesAnswer:
-    """A type's instances. Raises :class:`BadRequestError` for an unknown type."""
+    """Return a page of a type's instances. Raises :class:`BadRequestError` for an unknown type."""
     rows = page(offset, limit)
     members = instances_of(snapshot, number)
     match order:
@@ -210,7 +210,7 @@ def instances(
 
 
 def instances_of(snapshot: Snapshot, number: int) -> Numbers:
-    """The numbers of a type's instances, the one that retains most first. Raises :class:`BadRequestError`."""
+    """Return the numbers of a type's instances, those that retain most first. Raises :class:`BadRequestError`."""
     if not 0 <= number < graph_of(snapshot.info).types:
         raise BadRequestError(phrase("The heap dump has no type number {number}", number=number))
     stored = snapshot.types

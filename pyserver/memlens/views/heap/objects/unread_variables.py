@@ -1,4 +1,4 @@
-"""Variables of closures that nothing can read any more, in dumps that say what functions read."""
+"""Variables of closures that no code can read any more, in dumps that record what functions read."""
 
 from typing import Any, NamedTuple
 
@@ -16,19 +16,19 @@ from memlens.views.heap.objects.reference_kinds import kinds_where
 
 
 class Unread(NamedTuple):
-    """One item per variable, by the references from contexts to what variables have."""
+    """Unread variables, one item each: references from contexts to the variables' values."""
 
     rows: npt.NDArray[Any]
-    """Of UNREAD_DTYPE."""
+    """Rows of UNREAD_DTYPE."""
     reference: I64
-    """Ascending numbers of references."""
+    """The numbers of the references, ascending."""
     value: I64
-    """The objects that the variables have."""
+    """The objects that are the variables' values."""
 
 
 @kept
 def unread(snapshot: Snapshot) -> Unread:
-    """The dump's unread variables, computed once; none if it doesn't say what functions read."""
+    """Return the dump's unread variables, computed once; none if it doesn't record what functions read."""
     rows, stored, texts = snapshot.objects.unread, snapshot.references, len(snapshot.strings.end)
     if not len(rows):
         return Unread(rows, np.empty(0, np.int64), np.empty(0, np.int64))
@@ -52,11 +52,11 @@ def unread(snapshot: Snapshot) -> Unread:
 
 
 def are_unread(snapshot: Snapshot, references: npt.NDArray[Any]) -> Mask:
-    """A mask of the references, by number, that are such variables."""
+    """Return a mask of some references: those of unread variables."""
     found: Mask = np.isin(references, unread(snapshot).reference)
     return found
 
 
 def has_unread(snapshot: Snapshot) -> bool:
-    """Whether there are any."""
+    """Whether the dump has any unread variables."""
     return len(snapshot.objects.unread) > 0

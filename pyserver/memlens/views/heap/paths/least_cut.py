@@ -1,4 +1,4 @@
-"""What holds objects independently: the fewest references that must go together so that they are freed."""
+"""The least cut: the fewest references that must all be removed so that objects are freed."""
 
 from collections.abc import Collection
 
@@ -30,15 +30,15 @@ from memlens.views.heap.retained.freed import amounts
 from memlens.views.heap.retained.left_out import LeavesOut
 
 MOST_REFERENCES = 8
-"""References of a cut; nobody removes more one by one."""
+"""Limit on the references of a cut; nobody removes more one by one."""
 _MOST_STEPS = 1_000
 _FIRST_STEPS, _LAST_STEPS = 3, 4
 
 
 class CutReference(Struct, frozen=True):
-    """A reference that has to go: whose it is, and how the holder reaches that, as ``.cache.map.table``.
+    """A reference to remove: its source, and the way to it from the holder, as ``.cache.map.table``.
 
-    The last name of ``way`` is the reference's own.
+    ``way`` ends with the reference's own name.
     """
 
     source: ObjectRow
@@ -49,10 +49,10 @@ class CutReference(Struct, frozen=True):
 class LeastCutAnswer(Struct, frozen=True):
     """The smallest set of references to cut so that objects are freed. If there are several, the one nearest to them.
 
-    ``holder`` is the nearest object that is on all paths to them; None where roots hold them by paths that have no
-    object in common. ``references`` is empty where a root itself is among what would have to go, where no root reaches
-    the objects, and where that isn't worked out: ``count`` then says how many references they would be at least, 0
-    where that isn't known. The bytes are what would be freed without all of them, None where that isn't worked out.
+    ``holder`` is the nearest object on all paths to them; None if paths from roots have no object in common.
+    ``references`` is empty if a root itself would have to be removed, if the objects are unreachable, and if the cut is
+    too large to compute: ``count`` is then a lower bound on its size, 0 if unknown. The bytes would be freed without
+    all of these references; None if not computed.
     """
 
     objects: int
@@ -64,12 +64,12 @@ class LeastCutAnswer(Struct, frozen=True):
 
 
 def is_asked(through: Collection[Strength], leaving_out: Collection[LeavesOut] = ()) -> bool:
-    """Whether paths follow what retains, and nothing is left out; otherwise the least cut is another question."""
+    """Whether paths follow retaining references and nothing is left out; only then is there a least cut."""
     return not leaving_out and tuple(through) == RETAINING
 
 
 def least_cut(snapshot: Snapshot, numbers: Numbers) -> LeastCutAnswer:
-    """The least cut that frees some objects. Raises :class:`CancelledError` when the snapshot's work is stopped."""
+    """Return the least cut that frees some objects. Raises :class:`CancelledError` when its work is stopped."""
     nothing = LeastCutAnswer(len(numbers), None, 0, [], None, None)
     sought = held_of(snapshot, distinct(numbers))
     if not len(sought):
@@ -94,7 +94,7 @@ def least_cut(snapshot: Snapshot, numbers: Numbers) -> LeastCutAnswer:
     sources, targets, cuts = (np.asarray(column) for column in found)
     rows = np.flatnonzero(cuts)
     if _is_of_the_runtime(snapshot, sources[rows][sources[rows] != NEVER]).any():
-        # what all roots hold together says nothing
+        # a holder above all roots says nothing
         return nothing
     if (sources[rows] == NEVER).any():
         return LeastCutAnswer(len(numbers), shown, len(rows), [], None, None)
@@ -114,7 +114,7 @@ def least_cut(snapshot: Snapshot, numbers: Numbers) -> LeastCutAnswer:
 
 
 def _is_of_the_runtime(snapshot: Snapshot, numbers: Numbers) -> Mask:
-    """Which objects only group roots, or hold everything that is global."""
+    """Return a mask of objects that only group roots or hold all globals."""
     kinds = snapshot.objects.type[numbers]
     found: Mask = group_roots(snapshot, snapshot.types.kind)[kinds]
     names, scopes = type_names(snapshot), registry.objects_of(snapshot.info.kind).scopes.global_scopes
@@ -129,7 +129,7 @@ def _after(sources: list[int], targets: list[int]) -> dict[int, list[int]]:
 
 
 def _ways(begin: int, after: dict[int, list[int]], cut: set[tuple[int, int]]) -> list[list[tuple[int, int]]]:
-    """The beginnings of the paths, up to the reference of the cut that each goes by: pairs of source and target."""
+    """Return the start of each path, up to its reference in the cut, as pairs of source and target."""
     found = []
     for first in list(after.get(begin, ())):
         way, source, target = [], begin, first
@@ -137,7 +137,7 @@ def _ways(begin: int, after: dict[int, list[int]], cut: set[tuple[int, int]]) ->
             way.append((source, target))
             if (source, target) in cut or not after.get(target):
                 break
-            # several paths may pass an object; each reference is of one
+            # an object may be on several paths, a reference only on one
             source, target = target, after[target].pop()
         found.append(way)
     return found
@@ -159,7 +159,7 @@ def _reference(snapshot: Snapshot, way: list[tuple[int, int]]) -> CutReference:
 
 
 def _first_between(snapshot: Snapshot, source: int, target: int) -> int:
-    """The reference from one object to another that is followed, a named one before others."""
+    """Return a followed reference from one object to another, preferably a named one."""
     between = references_between(snapshot, source, target)
     stored = snapshot.references
     follows = between[followed(snapshot)[stored.kind[between]] != 0]
@@ -170,9 +170,9 @@ def _name(row: ReferenceRow) -> str:
     if not row.name:
         return f" > {plain_name(row.object.type)}"
     if row.name.isdecimal():
-        # an index of a table inside of a collection
+        # an index in a collection's table
         return f"[{row.name}]"
     if row.kind == ENTRY:
-        # a key is what a string contains
+        # keys are contents of strings
         return "[…]"
     return row.name if row.name.startswith("[") else f".{plain_name(row.name)}"

@@ -20,39 +20,38 @@ from memlens.views.heap.retained.left_out import LeavesOut, WithoutAnswer
 
 
 class PathNode(Struct, frozen=True):
-    """A step that some paths share: a reference called ``name`` leads to objects of a type.
+    """A step shared by paths: a reference named ``name`` to objects of a type.
 
-    ``objects`` are those explained whose paths lead through it, ``ends`` those that it leads to itself.
+    ``objects`` counts the explained objects whose paths pass here, ``ends`` those among its own targets.
     """
 
     node: int
     type: str
     name: str
-    """The reference's name, ``[…]`` for any index; of the first step the kind of root.
+    """The reference's name, ``[…]`` for any index; the kind of root in the first step.
 
-    An engine's own that is called as a property is ``map (internal)``.
+    An engine's own reference with the name of a property is ``map (internal)``.
     """
     above_type: str
-    """The type of the objects that have the reference, or the one class that has it by a static field; empty for the
-    first step."""
+    """The type of the objects with the reference, or the class whose static field it is; empty for the first step."""
     objects: int
     ends: int
     bytes: int
-    """What the explained objects retain; of those that another one dominates that is part of that one's."""
+    """What the explained objects retain; objects dominated by another explained one are included in it."""
     targets: int
-    """How many objects the paths lead through there."""
+    """The number of objects that paths pass through in this step."""
     example: ObjectRow
-    """One of these, the only one where there is one."""
+    """One of these objects."""
     children: int
     freed_bytes: int | None
-    """What would be freed without the references from the objects of the step before, as far as paths lead through
-    them, to those of this one. None for roots, and where that isn't worked out."""
+    """What would be freed without the references on these paths from the previous step to this one. None for roots, and
+    if not computed."""
     freed_native_bytes: int | None
-    """The same outside of the heap; None also in dumps that know of no such memory."""
+    """The same outside of the heap; None also if the dump records no such memory."""
 
 
 class PathNodesAnswer(Struct, frozen=True):
-    """A node's children, the one with the most bytes below it first, and the number of explained objects."""
+    """A node's children, the one with the most bytes below it first; and the number of explained objects."""
 
     rows: list[PathNode]
     offset: int
@@ -60,22 +59,22 @@ class PathNodesAnswer(Struct, frozen=True):
     explained: int
     bytes: int
     left_out: int
-    """Objects whose paths aren't merged: beyond the limits of their number and of a path's length."""
+    """Objects whose paths aren't merged: too many objects, or too long paths."""
     unreachable: int
-    """Objects that no root reaches, whatever is left out."""
+    """Objects that are unreachable even if nothing is left out."""
     freed: int
-    """Objects that only what is left out keeps alive."""
+    """Objects kept alive only by references that are left out."""
     without: WithoutAnswer | None
 
 
 class PathBranch(PathNode, frozen=True):
-    """A step with the one before it, of which ``above`` is the number; 0 is above all roots."""
+    """A step and the number of the previous one, ``above``; 0 is above all roots."""
 
     above: int
 
 
 class PathBranchesAnswer(Struct, frozen=True):
-    """The largest ``rows`` of the ``steps`` of a tree, each after the one before it; else like PathNodesAnswer."""
+    """The largest ``rows`` of the ``steps`` of a tree, each after its previous step; otherwise as PathNodesAnswer."""
 
     rows: list[PathBranch]
     steps: int
@@ -97,11 +96,10 @@ def merged_paths(
     through: Collection[Strength] = RETAINING,
     leaving_out: Collection[LeavesOut] = (),
 ) -> PathNodesAnswer:
-    """A page of a node's children in the tree of the paths to the objects of a type or group that fit a filter.
+    """Return a page of a node's children in the tree of paths to the matching objects of a type or group.
 
-    References of the strengths ``through`` are followed besides strong ones, and those of
-    ``leaving_out`` aren't. Raises :class:`BadRequestError`, and :class:`CancelledError` when the snapshot's work is
-    stopped, which is looked at where something is left out.
+    Strong references and those of the strengths ``through`` are followed, except those of ``leaving_out``. Raises
+    :class:`BadRequestError` and, if something is left out, :class:`CancelledError` when the snapshot's work is stopped.
     """
     rows = page(offset, limit)
     tree = merged_tree(snapshot, kind, group, filter_text, through, leaving_out)
@@ -125,12 +123,12 @@ def largest_branches(
     through: Collection[Strength] = RETAINING,
     leaving_out: Collection[LeavesOut] = (),
 ) -> tuple[PathBranchesAnswer, WithoutAnswer | None]:
-    """At most ``most`` steps, those with the most bytes below them, of the paths to the objects that match a filter.
+    """Return at most ``most`` steps of the paths to matching objects, those with the most bytes below them.
 
-    Without omissions, the answer about them is None. Raises as :func:`merged_paths` does.
+    The answer about left-out references is None if there are none. Raises as :func:`merged_paths` does.
     """
     tree = merged_tree(snapshot, None, group, filter_text, through, leaving_out)
-    # a step explains no more than the one before it, so that of the largest ones none lacks its own
+    # a step explains no more than its previous one, so the previous steps of the largest are among them
     largest = 1 + np.lexsort((np.arange(1, len(tree.parent)), -tree.objects[1:], -tree.bytes[1:]))[:most]
     numbers = np.sort(largest)
     answer = PathBranchesAnswer(
@@ -168,13 +166,13 @@ def _above_type(snapshot: Snapshot, tree: MergedPaths, parent: int) -> str:
     is_class = known.scopes.has_static_fields and name in known.classes.types
     if not is_class or int(tree.targets[parent]) != 1:
         return name
-    # a static field is left out by its class's name
+    # static fields are left out by the name of their class
     own = int(snapshot.objects.name[int(tree.example[parent])])
     return snapshot.strings.head(own, MOST_NAME) or name
 
 
 def _freed(snapshot: Snapshot, tree: MergedPaths, numbers: list[int]) -> list[Freed | None]:
-    """What cutting the references of each of some nodes frees."""
+    """Return what cutting the references of each of some nodes frees."""
     left = MOST_LOOKED_AT
     for number in numbers:
         if number in tree.freed or not int(tree.parent[number]):
@@ -187,7 +185,7 @@ def _freed(snapshot: Snapshot, tree: MergedPaths, numbers: list[int]) -> list[Fr
         else:
             freed, looked_at = tree.without.freed_by_cuts(snapshot, *both, left)
         if freed is None and left < MOST_LOOKED_AT:
-            # the rows before it took what there was; asked for alone it may do
+            # earlier rows used up the budget; requested alone, this row may succeed
             return [tree.freed.get(each) for each in numbers]
         tree.freed[number] = freed
         left = max(0, left - looked_at)

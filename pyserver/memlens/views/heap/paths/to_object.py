@@ -31,37 +31,37 @@ from memlens.views.heap.retained.left_out import LeavesOut, Without, WithoutAnsw
 
 MOST_PATHS = 100
 _AT_ONCE = 1 << 15
-"""Objects that a search passes through before it is asked whether it is still wanted."""
+"""Objects that a search visits between checks for cancellation."""
 
 _AT_FIRST = 4
-"""Such parts after which an answer that others wait for has no further paths: some 30 ms."""
+"""Parts of that size after which an answer that must come soon stops searching: about 30 ms."""
 
 _MOST_STEPS = 1_000
-"""Steps of a path that are answered: the first half and the last."""
+"""Limit on the steps of a path in an answer: the first half, and the last."""
 
 
 _MOST_CUTS = 200
-"""Steps of a path of which it is worked out what cutting them would free: the last ones."""
+"""Limit on the steps whose cuts are computed: the last ones of a path."""
 
 
 class PathStep(ReferenceRow, frozen=True):
-    """A reference and where it leads.
+    """A reference and its target.
 
-    ``freed_bytes`` would be freed without the references from the step before to this: what the object retains where
-    every path to it passes there, else 0. Where others are left out, it is what would be freed besides. None where that
-    isn't worked out.
+    ``freed_bytes`` would be freed without the references from the previous step to this one: what the object retains if
+    every path to it passes there, else 0. If references are left out, it is what would be freed in addition. None if
+    not computed.
     """
 
     freed_bytes: int | None
     freed_native_bytes: int | None
-    """The same outside of the heap; None also in dumps that know of no such memory."""
+    """The same outside of the heap; None also if the dump records no such memory."""
 
 
 class Path(Struct, frozen=True):
-    """A path from a root: ``root`` is the root object, and each of ``steps`` a reference and where it leads.
+    """A path from a root: ``root`` is the root object, each of ``steps`` a reference and its target.
 
-    The last step leads to the object that is explained. Of a path of more than 1,000 steps the middle is left out, and
-    ``left_out`` says how many steps that is; they would follow the first 500.
+    The last step leads to the explained object. A path of more than 1,000 steps lacks its middle: ``left_out`` steps
+    after the first 500.
     """
 
     root: ObjectRow
@@ -72,7 +72,7 @@ class Path(Struct, frozen=True):
 
 
 class PathsAnswer(Struct, frozen=True):
-    """Paths; ``complete`` if they begin at all roots that there are. ``without`` is None where nothing is left out."""
+    """Paths; ``complete`` if they begin at all roots. ``without`` is None if nothing is left out."""
 
     object: ObjectRow
     paths: list[Path]
@@ -89,22 +89,20 @@ def paths(
     *,
     soon: bool = False,
 ) -> PathsAnswer:
-    """Paths from roots to an object, by strong references and those of the strengths ``through``.
+    """Return paths from roots to an object, by strong references and those of the strengths ``through``.
 
-    The first is a shortest one. Those that follow differ from it and from each other: they are the shortest that go
-    through none of the objects of those before, but for the objects that all paths go through, their roots, and the
-    groups by which a file lists its roots. These are looked for nearby, and not where ``through`` or ``leaving_out``
-    say what is followed. Then come paths from other roots, a shortest one each, whatever they go through. One that
-    comes from the graph's own root through another is left out. If the answer is to come ``soon``, these are only
-    looked for nearby as well. Raises :class:`BadRequestError`, and :class:`CancelledError` when the snapshot's work is
-    stopped.
+    The first is a shortest path. Next come disjoint ones: each is the shortest that shares no object with those before
+    it, except objects on all paths, roots, and the groups by which a file lists its roots. They are searched nearby
+    only, and not with ``through`` or ``leaving_out``. Then comes a shortest path from each other root, which may share
+    objects; paths from the graph's own root through another root are omitted. With ``soon``, these too are searched
+    nearby only. Raises :class:`BadRequestError`, and :class:`CancelledError` when the snapshot's work is stopped.
     """
     check_object(snapshot, number)
     left = without(snapshot, leaving_out)
     follows, stored = followed(snapshot, through), snapshot.references
     begins = is_entry(snapshot) if left is None else left.is_entry
     most = min(most, MOST_PATHS)
-    # the stored distances and dominators are of what is followed by default
+    # the stored distances and dominators apply to the default references only
     is_stored = left is None and bool((follows == followed(snapshot)).all())
     ways = []
     if is_stored:
@@ -119,7 +117,7 @@ def paths(
         None if left is None else left.left_out,
     )  # fmt: skip
     reached = {int(way[0]) for way in ways}
-    # where all begin at one root of the graph's own, looking for another one would pass through the whole heap
+    # if all paths begin at the graph's own root, a search for another root would visit the whole heap
     roots = len(entries(snapshot))
     parts = 0
     while len(found) < most and len(reached) < roots:
@@ -147,7 +145,7 @@ def paths(
 
 
 def _says_again(snapshot: Snapshot, path: U32, begins: U8) -> bool:
-    """Whether a path comes from the graph's own root through another: that one begins a path that says as much."""
+    """Whether a path leads from the graph's own root through another root, which begins an equivalent path."""
     return int(path[0]) == snapshot.graph_names.root and bool(begins[path[1:]].any())
 
 
@@ -158,7 +156,7 @@ def _shortest(
     distance: U32,
     dominator: U32 | None = None,
 ) -> list[U32]:
-    """The shortest path to an object, found along the distances however much there is besides; none if none is."""
+    """Return the shortest path to an object, found by descending distances; empty if it is unreachable."""
     if int(distance[number]) == NEVER:
         return []
     stored = snapshot.references
@@ -172,10 +170,10 @@ def _shortest(
 
 
 class _Ways:
-    """The shortest paths to an object that have no objects in common but those that all paths have.
+    """The shortest paths to an object that share no objects except those on all paths.
 
-    The object's dominators are on all paths. Where no path to the object itself differs from those before, one to its
-    nearest dominator may, and so on.
+    Dominators are on all paths. If no other path to the object itself is left, there may be one to its nearest
+    dominator, and so on.
     """
 
     def __init__(self, snapshot: Snapshot, number: int, follows: U8) -> None:
@@ -183,10 +181,10 @@ class _Ways:
         self._number = number
         self._ways: list[list[int]] = []
         self._left = _AT_FIRST
-        """Parts that may still be looked through."""
+        """The number of parts that may still be searched."""
 
     def found(self, most: int) -> list[U32]:
-        """As many as that at most. Raises :class:`CancelledError` when the snapshot's work is stopped."""
+        """Return at most that many paths. Raises :class:`CancelledError` when the snapshot's work is stopped."""
         objects = self._snapshot.objects
         if int(objects.distance[self._number]) > _MOST_STEPS:
             return []
@@ -207,7 +205,7 @@ class _Ways:
         return [np.array(way, np.uint32) for way in sorted(self._ways, key=len)]
 
     def _next(self, at: int) -> list[int]:
-        """The shortest path to the object or to one of its dominators that differs from all before; empty for none."""
+        """Return the shortest path, to the object or a dominator of it, that differs from all before; empty if none."""
         stored, objects = self._snapshot.references, self._snapshot.objects
         shared = self._shared()
         before = [way[: way.index(at)] for way in self._ways if at in way]
@@ -228,7 +226,7 @@ class _Ways:
                 return []
 
     def _shared(self) -> set[int]:
-        """What is on the paths so far and may be on others: dominators, roots, and the groups of roots."""
+        """Return the objects that further paths may share: dominators, roots, and groups of roots."""
         objects, kinds = self._snapshot.objects, self._snapshot.types.kind
         passed = {number for way in self._ways for number in way}
         shared, at = {way[0] for way in self._ways}, self._number
@@ -277,9 +275,9 @@ def _path(snapshot: Snapshot, items: U32, follows: U8, left: Without | None) -> 
 def _cuts_besides(
     snapshot: Snapshot, left: Without, sources: Numbers, targets: Numbers
 ) -> list[Freed | None]:
-    """What each of a path's last references keeps alive where others are left out.
+    """Return what each of a path's last references keeps alive, with other references left out.
 
-    The nearer a reference is to a root, the more there is to look at: None from where that is too much.
+    References nearer to a root take longer: None for those that exceed the limit.
     """
     found: list[Freed | None] = [None] * len(sources)
     most = MOST_LOOKED_AT

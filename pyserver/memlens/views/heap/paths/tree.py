@@ -22,19 +22,19 @@ from memlens.views.heap.retained.freed import Freed
 from memlens.views.heap.retained.left_out import LeavesOut, Without, without
 
 MOST_OBJECTS = 10_000
-"""Of more objects the paths of those are merged that retain most."""
+"""Limit on merged objects: those that retain most."""
 MOST_LENGTH = 300
-"""A longer path is left out."""
+"""Limit on the length of a path; longer ones are left out."""
 _MOST_REFERENCES = 30_000_000
-"""References that are looked at for one step of all paths."""
+"""Limit on the references examined for one step of all paths."""
 
 ANY_INDEX, NO_NAME, INTERNAL = -1, -2, 1 << 32
-"""Labels of nodes besides the numbers of names."""
+"""Special labels of nodes; others are numbers of names."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MergedPaths:
-    """A tree, a row a node; node 0 is above all roots."""
+    """A tree, one row per node; node 0 is above all roots."""
 
     parent: I64
     label: I64
@@ -43,22 +43,22 @@ class MergedPaths:
     ends: I64
     bytes: I64
     targets: I64
-    """The distinct objects that paths lead through there."""
+    """The number of distinct objects that paths pass through."""
     example: I64
     left_out: int
     unreachable: int
     only_without: int
-    """Objects that nothing holds but what is left out."""
+    """Objects held only by references that are left out."""
     without: Without | None
     steps: tuple["_Step", ...]
-    """The first is of the roots."""
+    """The levels of the tree; the first one has the roots."""
     freed: dict[int, Freed | None]
-    """What cutting the references of a node frees, of nodes that were asked for."""
+    """Bytes freed by cutting the references of a node, for nodes requested so far."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Step:
-    """What paths lead through after so many references: distinct objects, the node of each, and what is before it."""
+    """One level of the paths: distinct objects, their nodes, and their predecessors."""
 
     node: U32
     item: U32
@@ -73,7 +73,7 @@ def merged_tree(
     through: Collection[Strength],
     leaving_out: Collection[LeavesOut] = (),
 ) -> MergedPaths:
-    """The whole tree. Raises as :func:`merged_paths` does."""
+    """Return the whole tree. Raises as :func:`merged_paths` does."""
     return _merged_tree(snapshot, kind, group, filter_text, tuple(sorted(through)), tuple(leaving_out))
 
 
@@ -95,11 +95,11 @@ class _Ways:
     """Which references paths follow."""
 
     follows: Numbers
-    """An item for each number of a byte, whether those of that kind."""
+    """A mask, one item per kind of reference."""
     distance: Numbers
     """The least number of these references from a root to each object."""
     before: Numbers
-    """The same where nothing is left out."""
+    """The same if nothing is left out."""
     without: Without | None
 
     @classmethod
@@ -110,11 +110,11 @@ class _Ways:
 
 
 def _merged(snapshot: Snapshot, numbers: Numbers, ways: _Ways, *, is_ordered: bool) -> MergedPaths:
-    """``is_ordered`` says that they stand by retained size already, as a type's instances do."""
+    """Merge the paths to some objects. ``is_ordered``: they are ordered by retained size, as a type's instances are."""
     distance = ways.distance[numbers]
     unreachable = int(np.count_nonzero(ways.before[numbers] == NEVER))
     freed = int(np.count_nonzero(distance == NEVER)) - unreachable
-    # what isn't reached is further than any
+    # unreachable objects have the greatest distance
     near = numbers[distance < MOST_LENGTH]
     chosen = (near[:MOST_OBJECTS] if is_ordered else _largest(snapshot, near)).astype(np.int64)
     retained = snapshot.objects.retained[chosen].astype(np.int64)
@@ -125,10 +125,10 @@ def _merged(snapshot: Snapshot, numbers: Numbers, ways: _Ways, *, is_ordered: bo
 
 
 def _largest(snapshot: Snapshot, numbers: Numbers) -> Numbers:
-    """Those of some objects that retain most, the largest first, and of the same size in the order given."""
+    """Return the objects that retain most, the largest first, equal ones in the given order."""
     retained = snapshot.objects.retained[numbers].astype(np.int64)
     if len(numbers) > MOST_OBJECTS:
-        # of millions all but the few are left out before they are sorted
+        # of millions, the few are selected before they are sorted
         least = np.partition(retained, -MOST_OBJECTS)[-MOST_OBJECTS]
         above = np.flatnonzero(retained > least)
         kept = np.concatenate((above, np.flatnonzero(retained == least)[: MOST_OBJECTS - len(above)]))
@@ -138,14 +138,14 @@ def _largest(snapshot: Snapshot, numbers: Numbers) -> Numbers:
 
 
 def _has_none_above(snapshot: Snapshot, chosen: Numbers) -> Mask:
-    """Which of some objects no other one of them dominates."""
+    """Return a mask of the objects that no other one of them dominates."""
     dominator = snapshot.objects.dominator
     within = np.zeros(len(dominator) + 1, bool)
     within[chosen] = True
     alone = np.ones(len(chosen), bool)
     at = dominator[chosen].astype(np.int64)
     rows = np.flatnonzero(at != NEVER)
-    # a chain of dominators may be as long as the heap; what stands so far below others is rare
+    # chains of dominators may be as long as the heap, but objects so far below others are rare
     for _ in range(MOST_LENGTH):
         if not len(rows):
             break
@@ -172,7 +172,7 @@ def _tree(snapshot: Snapshot, chosen: Numbers, sizes: Numbers, ways: _Ways) -> M
             np.bincount(inverse, figures, len(counts)).astype(np.int64)
             for figures in (level.objects, level.ends, level.bytes)
         )
-        # of several that say the same the one that stands first among what is explained is written last
+        # of equal ones, the first among the explained objects is written last
         ordered = np.argsort(-level.first)
         example = np.empty(len(counts), np.int64)
         example[inverse[ordered]] = level.items[ordered]
@@ -188,8 +188,8 @@ def _tree(snapshot: Snapshot, chosen: Numbers, sizes: Numbers, ways: _Ways) -> M
 
 
 def _distinct(keys: Numbers) -> tuple[Numbers, Numbers, Numbers]:
-    """Of the distinct columns of some rows, in their order: where each is first, which each column is, how many are."""
-    # a sort of columns as such, which NumPy has, takes several times as long
+    """Return the distinct columns of a table in order: first index of each, number of each column, and counts."""
+    # NumPy's sort of whole columns takes several times as long
     order = np.lexsort(keys[::-1])
     ordered = keys[:, order]
     is_new = np.append(True, (ordered[:, 1:] != ordered[:, :-1]).any(axis=0))[: len(order)]
@@ -201,28 +201,28 @@ def _distinct(keys: Numbers) -> tuple[Numbers, Numbers, Numbers]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Level:
-    """The distinct objects that are so many references from a root, of those on the paths; a row an object."""
+    """The distinct objects on the paths at one distance from the roots; one row per object."""
 
     items: Numbers
     objects: Numbers
-    """How many of the explained objects' paths lead through it, it included."""
+    """The number of explained objects whose paths pass through it, itself included."""
     ends: Numbers
-    """1 for an object that is explained itself."""
+    """1 if the object itself is explained."""
     bytes: Numbers
     first: Numbers
-    """The least number, among the explained, of one whose path leads through it."""
+    """The least index of an explained object whose path passes through it."""
     above: Numbers
-    """The object before it; itself at a root."""
+    """The previous object; itself at a root."""
     above_at: Numbers
-    """That one's row in the level before."""
+    """The row of the previous object in the level before."""
     labels: Numbers
-    """Of the reference from there."""
+    """The label of the reference from the previous object."""
 
 
 def _levels(snapshot: Snapshot, chosen: Numbers, sizes: Numbers, ways: _Ways) -> list[_Level]:
-    """What the paths to the chosen objects lead through, the roots first. Each object is looked at once."""
+    """Return the levels of the paths to the chosen objects, roots first. Each object is visited once."""
     far = ways.distance[chosen].astype(np.int64)
-    # what is explained, the nearest first
+    # explained objects, the nearest first
     order = np.argsort(far, kind="stable")
     begins = np.searchsorted(far[order], np.arange(int(far.max(initial=-1)) + 2))
     none = np.empty(0, np.int64)
@@ -246,7 +246,7 @@ def _levels(snapshot: Snapshot, chosen: Numbers, sizes: Numbers, ways: _Ways) ->
 
 
 def _step(snapshot: Snapshot, at: Numbers, ways: _Ways) -> tuple[Numbers, Numbers]:
-    """What refers to each of some objects and is nearer to a root, and the label of the reference."""
+    """Return, for each of some objects, a referrer that is nearer to a root, and the label of the reference."""
     stored = snapshot.references
     above, rows = np.empty(len(at), np.uint32), np.empty(len(at), np.uint64)
     looked_at = one_up(

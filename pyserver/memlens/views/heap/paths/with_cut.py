@@ -1,4 +1,4 @@
-"""Paths to objects with what would have to be cut to free them, for the command line and for language models."""
+"""Paths to objects, with the least cut that would free them, for the command line and language models."""
 
 from collections.abc import Collection
 
@@ -15,7 +15,7 @@ from memlens.views.heap.retained.left_out import LeavesOut, WithoutAnswer
 
 
 class PathsToObject(PathsAnswer, frozen=True, kw_only=True):
-    """Paths to an object, and the least cut that frees it, where one is worked out."""
+    """Paths to an object, and the least cut that frees it, if computed."""
 
     least_cut: LeastCutAnswer | None
 

@@ -1,1 +1,1 @@
-"""What roots lead to: by which references, how far, and by the shortest paths."""
+"""Reachability from roots: followed references, distances, shortest paths, dominators."""

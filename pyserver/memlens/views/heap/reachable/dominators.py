@@ -1,8 +1,8 @@
 """Dominators and retained bytes within the reachable heap.
 
-Some formats count what unreachable objects hold as well: an object that one of them refers to is
-dominated by the root alone, and adds nothing to what reachable objects retain. What would be freed is another question,
-as unreachable objects keep nothing alive.
+In some formats unreachable objects count as holders: an object that one of them refers to is dominated by the root
+only, and no reachable object retains it. Here they don't count, as unreachable objects keep nothing alive: these
+figures are what would be freed.
 """
 
 import numpy as np
@@ -17,7 +17,7 @@ from memlens.store.snapshot import Snapshot
 
 
 class Reached:
-    """Objects by number, all of which roots must reach."""
+    """Dominators by object number. All objects passed must be reachable."""
 
     def __init__(self, snapshot: Snapshot) -> None:
         objects, rows = snapshot.objects, snapshot.objects.reached
@@ -28,32 +28,32 @@ class Reached:
         if max(rows["object"].max(initial=0), known.max(initial=0)) >= len(objects.type) > 0:
             raise InconsistentError("An object's number is out of range")
         self.unheld: U32 = np.ascontiguousarray(rows["object"][rows["dominator"] == NEVER])
-        """Objects with a distance from what the file calls a root, that references which retain don't lead to."""
+        """Objects with a distance from a root of the file, but none by retaining references."""
         moved = rows[rows["dominator"] != objects.items(ObjectColumns.dominator, rows["object"])]
         self._dominators: dict[int, int] = dict(
             zip(moved["object"].tolist(), moved["dominator"].tolist(), strict=True)
         )
         self.moved: U32 = np.ascontiguousarray(moved["object"])
-        """Objects whose dominator is another, ascending."""
+        """Objects whose dominator differs from the stored one, ascending."""
         self.moved_to: U32 = np.ascontiguousarray(moved["dominator"])
-        """The dominator of each of these."""
+        """The dominators of these objects."""
         order = np.argsort(self.moved_to, kind="stable")
         self.by_dominator = (self.moved[order], self.moved_to[order])
-        """The same, by dominators."""
+        """Both, ordered by dominator."""
 
     def dominator(self, number: int) -> int:
-        """The immediate dominator, NEVER where there is none."""
+        """Return the immediate dominator; NEVER if there is none."""
         moved = self._dominators.get(number)
         if moved is not None:
             return moved
-        # of the whole column nothing else may ever be needed
+        # unchecked: the rest of the column may never be read
         found = int(self._stored[number])
         if len(self._stored) <= found != NEVER:
             raise InconsistentError("An object's number is out of range")
         return found
 
     def dominators(self, numbers: npt.NDArray[np.integer]) -> I64:
-        """The same for some objects, one after the other."""
+        """Return the immediate dominators of some objects."""
         found: I64 = self._stored[numbers].astype(np.int64)
         at = np.searchsorted(self.moved, numbers)
         within = at < len(self.moved)
@@ -65,7 +65,7 @@ class Reached:
         return found
 
     def retained_by_each(self, numbers: npt.NDArray[np.integer]) -> U64:
-        """Bytes of all that each of some objects dominates."""
+        """Return what each of some objects retains, in bytes."""
         found: U64 = self._objects.retained[numbers].astype(np.uint64)
         rows = self._rows
         at = np.searchsorted(rows["object"], numbers)
@@ -76,7 +76,7 @@ class Reached:
         return found
 
     def retained(self, number: int) -> int:
-        """Bytes of all that an object dominates."""
+        """Return what an object retains, in bytes."""
         at = int(np.searchsorted(self._rows["object"], number))
         row = self._rows[at] if at < len(self._rows) else None
         if row is not None and int(row["object"]) == number:
@@ -86,5 +86,5 @@ class Reached:
 
 @kept
 def reached(snapshot: Snapshot) -> Reached:
-    """The dominators of objects if unreachable objects hold nothing."""
+    """Return the dominators within the reachable heap."""
     return Reached(snapshot)

@@ -1,4 +1,4 @@
-"""The references that make objects reachable, and the objects where that begins."""
+"""Reachability: the references that are followed, the roots, and distances from them."""
 
 from collections.abc import Collection
 from functools import partial
@@ -22,7 +22,7 @@ from memlens.views.heap.objects.reference_kinds import kinds_where
 
 
 def followed(snapshot: Snapshot, through: Collection[Strength] = RETAINING) -> U8:
-    """A mask, one item per byte value: strong references that retain, and those of some strengths."""
+    """Return a mask, one item per byte value: kinds of strong references that retain, and of some strengths."""
     return _followed(snapshot, tuple(sorted(through)))
 
 
@@ -36,22 +36,22 @@ def _followed(snapshot: Snapshot, through: tuple[Strength, ...]) -> U8:
 
 @kept
 def entries(snapshot: Snapshot) -> U32:
-    """The objects at which reachability begins."""
+    """Return the objects at which reachability begins."""
     return np.flatnonzero(is_entry(snapshot)).astype(np.uint32)
 
 
 @kept
 def kinds_of_roots(snapshot: Snapshot) -> tuple[U32, I32]:
-    """The objects with root entries at which reachability begins, ascending, and the kind of each."""
+    """Return the objects with root entries at which reachability begins, ascending, and the root kind of each."""
     rows = snapshot.objects.roots
     rows = rows[is_entry(snapshot)[rows["object"]] != 0]
-    # of several entries for an object the first one counts
+    # if an object has several entries, the first wins
     roots, first = np.unique(rows["object"], return_index=True)
     return roots.astype(np.uint32), rows["kind"][first].astype(np.int32)
 
 
 def root_kinds(snapshot: Snapshot, objects: npt.NDArray[np.integer[Any]]) -> I32:
-    """The kind of root that each of some objects is; -1 for objects without a root entry."""
+    """Return the root kind of each of some objects; -1 without a root entry."""
     roots, kinds = kinds_of_roots(snapshot)
     if not len(roots):
         return np.full(len(objects), -1, np.int32)
@@ -60,19 +60,19 @@ def root_kinds(snapshot: Snapshot, objects: npt.NDArray[np.integer[Any]]) -> I32
 
 
 def holders(snapshot: Snapshot) -> U32:
-    """The objects that hold all others: the graph's own root where it has one, else the entries.
+    """Return the objects that hold all others: the graph's own root if it has one, else the entries.
 
-    Below a root of the graph's own there are objects which the file calls roots by references that don't retain: some
-    dumps leave out of dominators what the engine's stack and handles refer to in a page.
+    The graph's own root also has references to roots that don't retain: some dumps exclude from dominators what the
+    engine's stack and handles refer to in a page.
     """
     root = snapshot.graph_names.root
     return entries(snapshot) if root is None else np.array([root], np.uint32)
 
 
 def held_distances(snapshot: Snapshot) -> U32:
-    """The least number of references that retain from what holds all others to each object; NEVER for what it doesn't.
+    """Return each object's distance from :func:`holders` by retaining references; NEVER if they don't hold it.
 
-    Where the graph has no root of its own these are the distances that are stored.
+    Without a root of the graph's own, these are the stored distances.
     """
     return snapshot.objects.distance if snapshot.graph_names.root is None else _held_distances(snapshot)
 
@@ -107,12 +107,12 @@ def _write(snapshot: Snapshot, path: Path, _report: Report) -> None:
 
 
 HELD_DISTANCES = Artefact("held-distances.bin", version=1, make=_write, by_kinds=False)
-"""Written of large dumps with a root of their own, in which a walk through all references takes long."""
+"""Written for large dumps with a root of their own, where visiting all references takes long."""
 
 
 @kept
 def is_entry(snapshot: Snapshot) -> U8:
-    """A mask of the objects at which reachability begins."""
+    """Return a mask of the objects at which reachability begins."""
     rows, names = snapshot.objects.roots, snapshot.graph_names
     is_held = np.zeros(len(names.root_kinds), np.bool_)
     is_held[names.held_kinds] = True
@@ -125,7 +125,7 @@ def is_entry(snapshot: Snapshot) -> U8:
 
 
 def distances_through(snapshot: Snapshot, through: Collection[Strength]) -> U32:
-    """The least number of references from a root to each object, strong ones and those of some strengths."""
+    """Return each object's distance from a root by strong references and those of some strengths."""
     follows, retaining = followed(snapshot, through), followed(snapshot)
     if bool((follows == retaining).all()):
         return snapshot.objects.distance
@@ -134,7 +134,7 @@ def distances_through(snapshot: Snapshot, through: Collection[Strength]) -> U32:
 
 @kept
 def _distances_by(snapshot: Snapshot, follows: bytes) -> U32:
-    """The same; ``follows`` has a byte for each kind of reference, 1 for those that are followed."""
+    """Return the distances; ``follows`` has a byte for each kind of reference, 1 for those that are followed."""
     followed_kinds, retaining, stored = (
         np.frombuffer(follows, np.uint8),
         followed(snapshot),
@@ -146,7 +146,7 @@ def _distances_by(snapshot: Snapshot, follows: bytes) -> U32:
         distances(stored.start, stored.target, stored.kind, followed_kinds, entries(snapshot), distance)
         return distance
 
-    # little changes, which takes a fraction of a walk through all references
+    # few distances change: much faster than visiting all references
     distance = snapshot.objects.distance.copy()
     shorten(
         stored.unchecked(ReferenceColumns.start), stored.unchecked(ReferenceColumns.target), stored.kind,

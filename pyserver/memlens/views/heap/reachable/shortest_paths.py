@@ -1,6 +1,6 @@
-"""The tree of shortest paths: each object below the one from which a root reaches it first, breadth first.
+"""The tree of shortest paths: a breadth-first tree from the roots.
 
-Its figures are the bytes of everything below: unlike what a dominator retains, that isn't what would be freed.
+Its figures are bytes of everything below a node. Unlike retained bytes, these would not be freed with it.
 """
 
 import logging
@@ -27,7 +27,7 @@ from memlens.views.heap.objects.rows import ObjectRow, check_object, object_rows
 from memlens.views.heap.reachable.from_roots import entries, followed
 
 KEPT_FROM = 200_000
-"""Objects of a dump of which the tree is kept in the archive; that of a smaller one is there in a tenth of a second."""
+"""The number of objects from which the tree is kept in the archive; smaller ones take a tenth of a second."""
 
 logger = logging.getLogger(__name__)
 
@@ -35,17 +35,16 @@ logger = logging.getLogger(__name__)
 class ShortestPaths(NamedTuple):
     """The tree by object, and grouped by type at each level as ``snapshot.compact`` is.
 
-    Below object ``o`` are ``begin[o]`` to ``begin[o + 1]`` of ``member``, the largest ``total`` first; after these come
-    the objects that are below none. Unreachable ones are below none, but for dumps whose root stands for everything,
-    in which they are below that.
+    The children of object ``o`` are ``member[begin[o]:begin[o + 1]]``, the largest ``total`` first; the objects without
+    a parent come last. Unreachable objects have no parent; if the dump's root represents everything, it is that root.
     """
 
     begin: U32
     member: U32
     total: U64
-    """By object: its own bytes, and those of everything below it."""
+    """By object: its own bytes and those of everything below it."""
     group: U32
-    """By object: the node that it is in."""
+    """By object: its node."""
     type: U32
     parent: U32
     objects: U32
@@ -56,7 +55,7 @@ class ShortestPaths(NamedTuple):
     last: U32
 
     def is_tree_of(self, snapshot: Snapshot) -> bool:
-        """Whether the columns are those of a tree of a snapshot's objects, in which every path ends."""
+        """Whether the columns are a tree of a snapshot's objects, without cycles."""
         objects, nodes, types = len(snapshot.objects.type), len(self.type), len(snapshot.types.name)
         lengths = {"begin": objects + 2, "member": objects, "total": objects, "group": objects}
         for name, column in self._asdict().items():
@@ -76,7 +75,7 @@ class ShortestPaths(NamedTuple):
             return False
         seen = np.zeros(objects, np.bool_)
         seen[self.member] = True
-        # each object is below one in a node with a lower number
+        # each object's parent is in a node with a lower number
         counts = np.diff(self.begin[: objects + 1]).astype(np.int64)
         below = self.member[: int(self.begin[objects])]
         return bool(seen.all() and (self.group[below] > np.repeat(self.group, counts)).all())
@@ -91,23 +90,23 @@ class _ByObject(NamedTuple):
 
 @kept
 def shortest_paths(snapshot: Snapshot) -> ShortestPaths:
-    """The tree, computed on first use. Raises :class:`CancelledError` when the snapshot's work is stopped."""
+    """Return the tree, computed on first use. Raises :class:`CancelledError` when the snapshot's work is stopped."""
     return _read(snapshot) or _make(snapshot)
 
 
 def is_ready(snapshot: Snapshot) -> bool:
-    """Whether the tree is known, or the dump is so small that it is made at once."""
+    """True if the tree is in memory, or cheap to build."""
     return graph_of(snapshot.info).objects < KEPT_FROM or shortest_paths.is_known(snapshot)
 
 
 def prepare(snapshot: Snapshot) -> None:
-    """Keep the tree in the archive, if that can be written. Raises :class:`CancelledError` when that is stopped."""
+    """Write the tree into the archive, if possible. Raises :class:`CancelledError` when the work is stopped."""
     if SHORTEST_PATHS.find(snapshot.origin) is None:
         SHORTEST_PATHS.try_to_write(snapshot)
 
 
 def take(snapshot: Snapshot) -> bool:
-    """Map the tree that was prepared, without verifying it again, and return whether it is ready."""
+    """Map the prepared tree without verifying it again; return whether it is ready."""
     if not is_ready(snapshot) and SHORTEST_PATHS.is_current(snapshot.origin):
         found = _tree_in(snapshot, SHORTEST_PATHS.path(snapshot.archive))
         if found is not None:
@@ -118,9 +117,9 @@ def take(snapshot: Snapshot) -> bool:
 def below(
     snapshot: Snapshot, number: int | None, offset: int, limit: int
 ) -> tuple[list[ObjectRow], list[int], int]:
-    """The objects below one, the largest first, with their total bytes, and their number.
+    """Return a page of an object's children, the largest first, their total bytes, and the number of children.
 
-    None asks for the topmost objects.
+    Pass None for the topmost objects.
     """
     rows, paths = page(offset, limit), shortest_paths(snapshot)
     holder = len(paths.group) if number is None else check_object(snapshot, number)
@@ -152,7 +151,7 @@ def _by_object(snapshot: Snapshot) -> _ByObject:
     total, begin = np.empty(count, np.uint64), np.empty(count + 2, np.uint32)
     sources, root = entries(snapshot), snapshot.graph_names.root
     if root is not None:
-        # whatever else is one is below it, if it stands for everything
+        # if the root represents everything, other roots are below it
         sources = np.append(np.uint32(root), sources[sources != root])
     work.within(0, 0.4)
     reached = finished(
@@ -181,7 +180,7 @@ def _read(snapshot: Snapshot) -> ShortestPaths | None:
 
 
 def _tree_in(snapshot: Snapshot, path: Path) -> ShortestPaths | None:
-    """The tree in a file; None, and the file is removed, if it has another thing."""
+    """Return the tree in a file. Removes the file and returns None if it has something else."""
     found = SHORTEST_PATHS.columns(path, ShortestPaths)
     if found is None or found.is_tree_of(snapshot):
         return found
@@ -193,10 +192,10 @@ def _tree_in(snapshot: Snapshot, path: Path) -> ShortestPaths | None:
 def _write(snapshot: Snapshot, path: Path, _report: Report) -> None:
     columns = _make(snapshot)._asdict()
     write_columns(path, columns, [])
-    # giving memory back takes the interpreter's lock: column by column, other threads go on in between
+    # freeing memory holds the interpreter lock: column by column, so that other threads run in between
     while columns:
         columns.popitem()
 
 
 SHORTEST_PATHS = Artefact("shortest-paths.bin", version=1, make=_write, by_kinds=False)
-"""Written of dumps of ``KEPT_FROM`` objects, when the tree is first asked for."""
+"""Written for dumps of at least ``KEPT_FROM`` objects, at the first question about the tree."""

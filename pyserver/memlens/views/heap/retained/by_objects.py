@@ -1,4 +1,4 @@
-"""What sets of objects retain, and what can be reached from them."""
+"""Bytes that sets of objects retain, and that are reachable from them."""
 
 from collections.abc import Sequence
 
@@ -18,20 +18,20 @@ from memlens.views.heap.reachable.from_roots import followed, held_distances
 
 
 class RetainedAnswer(Struct, frozen=True):
-    """The memory that a set of objects retains: the objects themselves and all that only they keep alive."""
+    """The memory that a set of objects retains: their own, and everything that only they keep alive."""
 
     chosen: int
     objects: int
     retained_bytes: int
     native_retained_bytes: int | None
-    """Memory outside of the heap that they own; None in dumps that say so of no object."""
+    """Memory outside of the heap retained by them; None if the dump records no such memory."""
 
 
 def retained_by(snapshot: Snapshot, numbers: Sequence[int] | Numbers) -> RetainedAnswer:
-    """What would be freed without some objects: what is held, less what is held without passing through these.
+    """Return what would be freed without some objects: what is held, less what is held by paths around them.
 
-    What holds is as in :func:`~memlens.views.heap.reachable.from_roots.holders`, for sets as for cuts. Objects that
-    nothing holds are retained by nothing, and so are left out. Raises :class:`BadRequestError`, and
+    Paths begin at :func:`~memlens.views.heap.reachable.from_roots.holders`, for sets as for cuts. Objects that nothing
+    holds are retained by nothing, so they don't count. Raises :class:`BadRequestError`, and
     :class:`CancelledError` when the snapshot's work is stopped.
     """
     walk = _walked(snapshot, np.asarray(numbers), np.zeros(len(snapshot.objects.type), np.uint8))
@@ -40,7 +40,7 @@ def retained_by(snapshot: Snapshot, numbers: Sequence[int] | Numbers) -> Retaine
 
 
 def retained_set(snapshot: Snapshot, numbers: Numbers) -> Mask:
-    """A mask of the objects that nothing would hold without some, which are included. As :func:`retained_by`."""
+    """Return a mask of the objects that would be freed without some objects, these included. As :func:`retained_by`."""
     found = np.zeros(len(snapshot.objects.type), np.bool_)
     walk = _walked(snapshot, numbers, found.view(np.uint8))
     finished(walk.sum_up())
@@ -61,9 +61,9 @@ def _walked(snapshot: Snapshot, numbers: Numbers, state: U8) -> Retained:
 
 
 def reachable_bytes(snapshot: Snapshot, numbers: Numbers) -> int:
-    """The shallow bytes of some objects and of everything that retaining references from them lead to.
+    """Return the shallow bytes of some objects and of everything reachable from them by retaining references.
 
-    Much of that may be kept alive by others, too. Raises :class:`BadRequestError`.
+    Much of it may be kept alive by other objects, too. Raises :class:`BadRequestError`.
     """
     chosen = check_objects(snapshot, distinct(np.asarray(numbers, np.int64)))
     stored, shallow = snapshot.references, snapshot.objects.shallow

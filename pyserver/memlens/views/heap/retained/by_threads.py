@@ -1,4 +1,4 @@
-"""What threads and the variables of their frames retain."""
+"""Bytes that threads and the variables of their frames retain."""
 
 from typing import NamedTuple
 
@@ -19,13 +19,13 @@ from memlens.views.heap.reachable.from_roots import followed, holders
 from memlens.views.heap.retained.by_objects import retained_by
 
 _MOST_LEVELS = 32
-"""Dominators above an object among which others of a set are looked for."""
+"""Limit on dominators above an object that are searched for other objects of its set."""
 
 
 def retained_together(snapshot: Snapshot, numbers: Numbers) -> int:
-    """Bytes that would be freed without some distinct objects.
+    """Return the bytes that would be freed without some distinct objects.
 
-    Most of them are dominated by one of the others, which retains as much as all of them then.
+    Usually one of them dominates all others, and then retains as much as all of them.
     """
     top = _undominated(snapshot, numbers)
     if len(top) == 1:
@@ -43,7 +43,7 @@ def _retained(snapshot: Snapshot, number: int) -> int:
 
 
 def _undominated(snapshot: Snapshot, numbers: Numbers) -> Numbers:
-    """Some objects without those that others of them dominate, as far as these are near."""
+    """Remove the objects that others of them dominate, as far as these are within ``_MOST_LEVELS``."""
     dominator = snapshot.objects.dominator
     above, of = numbers, np.arange(len(numbers))
     below = np.zeros(len(numbers), np.bool_)
@@ -59,10 +59,10 @@ def _undominated(snapshot: Snapshot, numbers: Numbers) -> Numbers:
 
 @kept
 def freed_by_thread(snapshot: Snapshot) -> U64:
-    """The bytes that would be freed if each thread ended: those that only its object and its variables hold."""
+    """Return the bytes that would be freed if a thread ended, per thread: held only by its object and its variables."""
     known, alone = table(snapshot), _held_by_one(snapshot)
     freed = np.zeros(len(known.object), np.uint64)
-    # a thread's object refers to what its variables hold where these aren't roots themselves
+    # unless variables are roots themselves, the thread's object refers to their values
     through_roots = np.zeros(len(freed), np.bool_)
     through_roots[alone.thread] = True
     for thread in np.flatnonzero(~through_roots & (known.object != NONE)).tolist():
@@ -76,7 +76,7 @@ def freed_by_thread(snapshot: Snapshot) -> U64:
 
 
 class _HeldByOne(NamedTuple):
-    """Objects that are roots because of one thread's variables alone: their places among what holds all, by thread."""
+    """Objects that are roots only because of one thread's variables: their indexes among the holders, by thread."""
 
     place: Numbers
     thread: Numbers
@@ -106,7 +106,7 @@ def _held_by_one(snapshot: Snapshot) -> _HeldByOne:
 
 
 def _freed_through_roots(snapshot: Snapshot, chosen: Numbers, alone: _HeldByOne) -> U64:
-    """The same of some threads whose variables are roots, in one walk."""
+    """Return the same for threads whose variables are roots, in one traversal."""
     known, stored, objects = table(snapshot), snapshot.references, snapshot.objects
     bits = np.uint64(1) << np.arange(len(chosen), dtype=np.uint64)
     group, group_of = np.zeros(len(objects.type), np.uint32), np.append(np.uint64(0), bits)

@@ -1,4 +1,4 @@
-"""What all instances of a type retain together: of the types for which that takes long, all in one walk."""
+"""Bytes that all instances of a type retain together; computed for many types in one traversal."""
 
 from pathlib import Path
 from typing import NamedTuple
@@ -18,13 +18,13 @@ from memlens.views.heap.reachable.from_roots import followed, holders
 from memlens.views.heap.retained.by_objects import RetainedAnswer, retained_by
 
 WORKED_OUT_FROM = 1_000_000
-"""Objects of a dump; of a smaller one the walk takes less than a tenth of a second."""
+"""The number of objects from which results are archived; smaller dumps take less than a tenth of a second."""
 MOST_TYPES = MOST_GROUPS
-"""Types that it is worked out of."""
+"""Limit on the archived types."""
 
 
 class _Together(NamedTuple):
-    """What the instances of some types retain, these included, in the heap and outside of it."""
+    """Bytes that the instances of some types retain, their own included, in the heap and outside of it."""
 
     type: U32
     objects: U64
@@ -33,7 +33,7 @@ class _Together(NamedTuple):
 
 
 def retained_by_type(snapshot: Snapshot, kind: int) -> RetainedAnswer:
-    """The bytes that would be freed without all instances of a type.
+    """Return what would be freed without all instances of a type.
 
     Raises :class:`BadRequestError`, and :class:`CancelledError` when the snapshot's work is stopped.
     """
@@ -47,7 +47,7 @@ def retained_by_type(snapshot: Snapshot, kind: int) -> RetainedAnswer:
 
 
 def is_known(snapshot: Snapshot, kind: int) -> bool:
-    """Whether that is in the archive."""
+    """Whether :func:`retained_by_type` has its result in the archive."""
     made = _read(snapshot)
     return made is not None and kind in made.type
 
@@ -74,7 +74,7 @@ def _make(snapshot: Snapshot) -> _Together:
 
 
 def _largest(snapshot: Snapshot) -> U32:
-    """The types that have most instances, and those whose instances retain most."""
+    """Return the types with the most instances, and those whose instances retain most."""
     figures = figures_of(snapshot)
     ranked = [np.argsort(-figures[name].astype(np.int64), kind="stable") for name in ("count", "retained")]
     both = np.stack(ranked, axis=1).ravel()
@@ -92,4 +92,4 @@ def _write(snapshot: Snapshot, path: Path, _report: Report) -> None:
 
 
 TOGETHER = Artefact("together.bin", version=2, make=_write, by_kinds=False)
-"""Written of large dumps."""
+"""Written for dumps of at least ``WORKED_OUT_FROM`` objects."""

@@ -1,4 +1,4 @@
-"""What nothing but variables holds that nothing can read any more."""
+"""Values held only by variables that no code can read any more."""
 
 import numpy as np
 
@@ -16,7 +16,7 @@ _NOTHING = np.empty(0, np.uint32)
 
 @kept
 def held_by_unread_alone(snapshot: Snapshot) -> Mask:
-    """A mask of the variables of :func:`unread` whose values would be freed if all these variables were cleared.
+    """Return a mask of the variables of :func:`unread` whose values would be freed if all of them were cleared.
 
     Together such values retain exactly what would be freed. Raises :class:`CancelledError`.
     """

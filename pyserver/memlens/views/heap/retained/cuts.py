@@ -1,4 +1,4 @@
-"""What would be freed if objects no longer referred to others. Objects that no root reaches keep nothing alive."""
+"""Bytes that would be freed if objects no longer referred to others. Unreachable objects keep nothing alive."""
 
 from collections.abc import Collection
 
@@ -21,10 +21,10 @@ from memlens.views.heap.retained.freed import NOTHING, Freed
 from memlens.views.heap.retained.left_out import LeavesOut, without
 
 MOST_LOOKED_AT = 200_000
-"""Objects that a question passes through at most."""
+"""Limit on the objects that a question visits."""
 _ALL = 1 << 40
 _FEW, _MOST_AT_ONCE = 64, 50_000_000
-"""So few objects are walked from one by one; of more, all are lifted at once, so many steps in all."""
+"""Up to ``_FEW`` objects are followed one by one; larger sets are lifted at once, in ``_MOST_AT_ONCE`` steps."""
 
 
 class CutAnswer(Struct, frozen=True):
@@ -32,14 +32,14 @@ class CutAnswer(Struct, frozen=True):
 
     freed_bytes: int
     freed_native_bytes: int | None
-    """Memory outside of the heap; None in dumps that say so of no object."""
+    """Memory outside of the heap; None if the dump records no such memory."""
 
 
 def cut(snapshot: Snapshot, source: int, target: int, leaving_out: Collection[LeavesOut] = ()) -> CutAnswer:
-    """The same as :func:`freed_by_cut` however many objects it looks at, which may be all of them.
+    """Return what :func:`freed_by_cut` does, without a limit on visited objects.
 
-    Where other references are left out, what would be freed besides. Raises :class:`BadRequestError`, and
-    :class:`CancelledError` when the snapshot's work is stopped.
+    If other references are left out, the bytes are what would be freed in addition. Raises :class:`BadRequestError`,
+    and :class:`CancelledError` when the snapshot's work is stopped.
     """
     for number in (source, target):
         check_object(snapshot, number)
@@ -54,11 +54,11 @@ def cut(snapshot: Snapshot, source: int, target: int, leaving_out: Collection[Le
 
 
 def freed_by_cut(snapshot: Snapshot, source: int, target: int, most: int = MOST_LOOKED_AT) -> Freed | None:
-    """Bytes that nothing would reach without the references from ``source`` to ``target``.
+    """Return the bytes that would be unreachable without the references from ``source`` to ``target``.
 
-    They are what the target retains within the reachable heap, where every path to it ends with such a reference, and
-    nothing otherwise: where the target can be reached in another way, so can all that it refers to. None where more
-    than ``most`` objects or references would have to be looked at.
+    If every path to the target ends with such a reference, that is what it retains within the reachable heap; otherwise
+    it is nothing, as the target and all that it refers to stay reachable. None if more than ``most`` objects or
+    references would have to be visited.
     """
     stored = snapshot.references
     if snapshot.objects.distance[target] == NEVER or target in holders(snapshot):
@@ -72,10 +72,10 @@ def freed_by_cut(snapshot: Snapshot, source: int, target: int, most: int = MOST_
 def freed_by_cuts(
     snapshot: Snapshot, sources: Numbers, targets: Numbers, most: int = MOST_LOOKED_AT
 ) -> tuple[Freed | None, int]:
-    """Bytes that nothing would reach without all references from some objects to others, and objects looked at.
+    """Return the bytes that would be unreachable without all references from some objects to others.
 
-    Several targets may keep something together that none of them retains alone. The bytes are None where more than
-    about ``most`` objects would have to be looked at.
+    Also returns the number of visited objects. Several targets may together retain something that none of them retains
+    alone. The bytes are None if more than about ``most`` objects would have to be visited.
     """
     stored, objects = snapshot.references, snapshot.objects
     held = held_of(snapshot, distinct(targets))
@@ -96,24 +96,24 @@ def freed_by_cuts(
 
 
 def common_holder(snapshot: Snapshot, held: Numbers, most: int = MOST_LOOKED_AT) -> int | None:
-    """The nearest object that dominates some others and is none of them; the number of objects where only roots do.
+    """Return the nearest object that dominates some others and is none of them; the number of objects if only roots do.
 
-    None where chains of dominators are longer than ``most`` together.
+    None if chains of dominators are longer than ``most`` together.
     """
     above = distinct(reached(snapshot).dominators(held))
     return _common_dominator(snapshot, _nearer_to_roots(snapshot, above).tolist(), most)
 
 
 def _nearer_to_roots(snapshot: Snapshot, numbers: Numbers) -> Numbers:
-    """Some objects with the same common dominator as some others, few as a rule.
+    """Return fewer objects, if possible, with the same common dominator.
 
-    What retains least is above none of the others, so that its dominator may stand for it. Those that retain the most
+    An object that retains less than another is not above it, so its dominator can replace it. Those that retain most
     stay, as one may be above the others.
     """
     alone, left = reached(snapshot), _MOST_AT_ONCE
     while len(numbers) > _FEW and left > 0:
         if int(numbers[-1]) == NEVER:
-            # roots alone hold one of them
+            # only roots dominate one of them
             return numbers[-1:]
         retained = alone.retained_by_each(numbers)
         lower = retained < retained.max()
@@ -125,16 +125,16 @@ def _nearer_to_roots(snapshot: Snapshot, numbers: Numbers) -> Numbers:
 
 
 def held_of(snapshot: Snapshot, numbers: Numbers) -> Numbers:
-    """Those of some objects that references hold: neither unreachable objects nor the holders of everything."""
+    """Return the objects that references hold: without unreachable objects and the holders of everything."""
     not_held = np.concatenate((reached(snapshot).unheld, holders(snapshot)))
     held: Numbers = numbers[(snapshot.objects.distance[numbers] != NEVER) & ~np.isin(numbers, not_held)]
     return held
 
 
 def _common_dominator(snapshot: Snapshot, numbers: list[int], most: int) -> int | None:
-    """The nearest object that dominates some objects or is one of them; the number of objects where none does.
+    """Return the nearest object that dominates some objects or is one of them; the number of objects if none does.
 
-    None where chains of dominators are longer than ``most`` together.
+    None if chains of dominators are longer than ``most`` together.
     """
     dominator, whole = reached(snapshot).dominator, len(snapshot.objects.type)
     chain: list[int] = []
@@ -152,7 +152,7 @@ def _common_dominator(snapshot: Snapshot, numbers: list[int], most: int) -> int 
             looked_at += 1
             at = dominator(at)
         place = len(chain) if at == NEVER else places.get(at, len(chain))
-        # whoever comes by here joins the chain at the same place
+        # chains through these objects join the first chain at the same place
         places.update(dict.fromkeys(walked, place))
         highest = max(highest, place)
     if looked_at > most:
@@ -161,7 +161,7 @@ def _common_dominator(snapshot: Snapshot, numbers: list[int], most: int) -> int 
 
 
 def _freed_of(snapshot: Snapshot, sources: Numbers, target: int, most: int) -> Freed | None:
-    """What is freed without the references from some objects to one that is reached and at which nothing begins."""
+    """Return what is freed without the references from some objects to a reachable one that is not a root."""
     stored = snapshot.references
     part = referrers_of(snapshot, target)
     if part.stop - part.start > most:
@@ -174,7 +174,7 @@ def _freed_of(snapshot: Snapshot, sources: Numbers, target: int, most: int) -> F
     snapshot.go_on()
     if holds is None:
         return None
-    # only dumps in which nothing unreachable counts as a holder know of memory outside of the heap
+    # dumps that record memory outside of the heap don't count unreachable objects as holders
     outside = native_bytes(snapshot, np.array([target]))[1]
     return NOTHING if holds else Freed(alone.retained(target), int(outside[0]))
 

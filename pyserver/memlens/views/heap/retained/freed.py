@@ -1,4 +1,4 @@
-"""What would be freed: bytes of the heap, and of memory outside of it."""
+"""Bytes that would be freed, in the heap and outside of it."""
 
 from typing import NamedTuple
 
@@ -17,5 +17,5 @@ NOTHING = Freed(0, 0)
 
 
 def amounts(snapshot: Snapshot, freed: Freed | None) -> tuple[int | None, int | None]:
-    """Both amounts for an answer: None if they aren't computed, or the dump knows of no memory outside the heap."""
+    """Return both amounts for an answer; None if not computed, or if the dump records no memory outside of the heap."""
     return (None, None) if freed is None else (freed.bytes, native_or_none(snapshot, freed.native))

@@ -1,4 +1,4 @@
-"""What else holds an object, if others no longer did: references that questions leave out."""
+"""Heap dumps without some references: who else holds an object, and what these references alone keep alive."""
 
 from collections.abc import Collection
 
@@ -44,9 +44,9 @@ class OneType(Struct, frozen=True, tag_field="is", tag="type"):
 
 
 class OneName(Struct, frozen=True, tag_field="is", tag="name"):
-    """References of a name: those of a type's objects and of its class, or of all objects where ``type`` is None.
+    """References of a name: of a type's objects and its class, or of all objects if ``type`` is None.
 
-    An engine's own are meant by ``map (internal)``, and by ``map`` where nothing has a property of that name.
+    ``map (internal)`` means the engine's own references, as does ``map`` if there is no such property.
     """
 
     name: str
@@ -54,24 +54,24 @@ class OneName(Struct, frozen=True, tag_field="is", tag="name"):
 
 
 LeavesOut = OneObject | OneType | OneName
-"""What is left out. An object that holds nothing can still be held itself."""
+"""References to leave out. An object whose references are left out can still be held itself."""
 
 
 class WithoutAnswer(Struct, frozen=True):
-    """The memory that only the omitted references keep alive, and the objects among what is omitted."""
+    """The memory that only the omitted references keep alive, and the objects whose references are omitted."""
 
     objects: list[ObjectRow]
     freed_objects: int
     freed_bytes: int
     freed_native_bytes: int | None
-    """Memory outside of the heap; None in dumps that say so of no object."""
+    """Memory outside of the heap; None if the dump records no such memory."""
 
 
 class Without:
     """A heap dump without some references. Raises :class:`BadRequestError` and :class:`CancelledError`."""
 
     def __init__(self, snapshot: Snapshot, chosen: Collection[LeavesOut]) -> None:
-        # paths by distances of their own may follow
+        # questions about paths by these distances may follow
         snapshot.work.within(0, 0.6)
         self.left_out = left_out_of(snapshot)
         for each in chosen:
@@ -90,14 +90,14 @@ class Without:
         self.is_entry = _entries_left(snapshot, self)
 
     def answer(self, snapshot: Snapshot) -> WithoutAnswer:
-        """The same in words."""
+        """Return what is left out, and what that frees, for an answer."""
         count, freed, outside = self._freed
         return WithoutAnswer(
             object_rows(snapshot, self._objects), count, freed, native_or_none(snapshot, outside)
         )
 
     def distances(self, snapshot: Snapshot, through: Collection[Strength]) -> U32:
-        """The least number of references from a root to each object; see :func:`distances_through`."""
+        """Return each object's distance from a root; see :func:`distances_through`."""
         before = distances_through(snapshot, through)
         if before is held_distances(snapshot):
             return self._held_distances
@@ -110,7 +110,7 @@ class Without:
         return distance
 
     def are_out(self, sources: Numbers, rows: Numbers) -> Mask:
-        """A mask of the omitted references among some, by number, each from one of ``sources``."""
+        """Return a mask of some references, given by number and source: those that are omitted."""
         out = np.empty(len(rows), np.uint8)
         self.left_out.are_out(sources.astype(np.uint32), rows.astype(np.uint64), out)
         return out.view(np.bool_)
@@ -118,9 +118,9 @@ class Without:
     def freed_by_cuts(
         self, snapshot: Snapshot, sources: Numbers, targets: Numbers, most: int
     ) -> tuple[Freed | None, int]:
-        """The bytes that nothing would hold if the references from some objects to others were omitted as well.
+        """Return the bytes that would be freed if the references from some objects to others were omitted as well.
 
-        Also the number of visited references; the bytes are None if that exceeds about ``most``.
+        Also returns the number of visited references; the bytes are None if that exceeds about ``most``.
         """
         freed, looked_at = finished(self._held.freed(
             distinct(sources).astype(np.uint32), distinct(targets).astype(np.uint32), most, snapshot.work
@@ -129,7 +129,7 @@ class Without:
 
 
 def left_out_of(snapshot: Snapshot) -> LeftOut:
-    """References of a heap dump that are left out, none at first."""
+    """Return a heap dump's set of left-out references, empty at first."""
     stored = snapshot.references
     return LeftOut(
         stored.unchecked(ReferenceColumns.start), stored.unchecked(ReferenceColumns.target), stored.kind
@@ -137,7 +137,7 @@ def left_out_of(snapshot: Snapshot) -> LeftOut:
 
 
 def holding(snapshot: Snapshot, left_out: LeftOut, follows: U8, distance: U32) -> Holding:
-    """A heap dump's columns, to compute what would be freed; see :class:`Holding`."""
+    """Return a heap dump's columns for computing what would be freed; see :class:`Holding`."""
     stored, column = snapshot.references, ReferenceColumns
     return Holding(
         stored.unchecked(column.start), stored.unchecked(column.target), stored.kind,
@@ -147,7 +147,7 @@ def holding(snapshot: Snapshot, left_out: LeftOut, follows: U8, distance: U32) -
 
 
 def without(snapshot: Snapshot, chosen: Collection[LeavesOut]) -> Without | None:
-    """The heap dump without some references; None if none are omitted."""
+    """Return the heap dump without some references; None if none are omitted."""
     if not chosen:
         return None
     return _without(snapshot, tuple(chosen))
@@ -159,7 +159,7 @@ def _without(snapshot: Snapshot, chosen: tuple[LeavesOut, ...]) -> Without:
 
 
 def parsed(snapshot: Snapshot, text: str) -> LeavesOut:
-    """The references that ``TYPE``, ``TYPE.field``, ``.field`` or ``@id`` leaves out.
+    """Parse the references that ``TYPE``, ``TYPE.field``, ``.field`` or ``@id`` leaves out.
 
     Raises :class:`BadRequestError`.
     """
@@ -187,9 +187,9 @@ def parsed(snapshot: Snapshot, text: str) -> LeavesOut:
 
 
 def _entries_left(snapshot: Snapshot, left: Without) -> U8:
-    """One item per object: 1 for those at which reachability still begins.
+    """Return one item per object: 1 for those at which reachability still begins.
 
-    Below a graph's own root they are what groups of roots refer to, which are objects themselves.
+    If the graph has its own root, roots are the targets of its groups of roots, which are objects themselves.
     """
     known, root = is_entry(snapshot), snapshot.graph_names.root
     if root is None:
@@ -210,7 +210,7 @@ def _entries_left(snapshot: Snapshot, left: Without) -> U8:
 
 
 def _types_called(snapshot: Snapshot, name: str) -> list[int]:
-    """The numbers of the types of a name: with its module, or else without."""
+    """Return the numbers of the types of a name: with its module, or else without."""
     found = [number for number, each in enumerate(type_names(snapshot)) if each == name]
     if not found and snapshot.types.module is not None:
         texts = snapshot.strings.texts(snapshot.types.name)
@@ -235,10 +235,10 @@ def _instances_and_class(snapshot: Snapshot, name: str) -> U32:
 
 def _leave_out_name(snapshot: Snapshot, left_out: LeftOut, each: OneName) -> None:
     by_text, own = named_by_code(snapshot), engine_s_own(snapshot)
-    # a static field is its class's
+    # a static field belongs to its class
     instances = None if each.type is None else _instances_and_class(snapshot, each.type)
     name, kind = named_kind(each.name)
-    # a property of a name comes before the engine's own reference of that name, which "map (internal)" means
+    # a property wins over the engine's own reference of its name, which "map (internal)" means
     meant = [(each.name, by_text & ~own), (each.name, by_text & own)]
     if kind is not None:
         meant.append((name, by_text & own))
@@ -251,7 +251,7 @@ def _leave_out_name(snapshot: Snapshot, left_out: LeftOut, each: OneName) -> Non
 
 
 def _leave_out(snapshot: Snapshot, left_out: LeftOut, name: str, kinds: Mask, instances: U32 | None) -> int:
-    """Leave out the references of a name and of some kinds, of some objects or of all; how many there are."""
+    """Leave out the references of a name and of some kinds, of some objects or all; return their number."""
     stored, strings, by_kind = snapshot.references, snapshot.strings, kinds.view(np.uint8)
     wanted = (
         strings.find(np.arange(1, len(strings.end), dtype=np.int64), name) if name and kinds.any() else -1
