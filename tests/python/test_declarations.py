@@ -7,9 +7,14 @@ import sys
 from itertools import chain
 from pathlib import Path
 
+from tests.fuzz.seeds import CORPUS
 from tests.python.conftest import ROOT
+from tests.python.counted import some
 
 import memlens
+from memlens.errors import MemlensError
+from memlens.formats import FORMATS, recognised
+from memlens.formats.containers import open_source
 from memlens.packs import registry
 from memlens.server import handlers, protocol, tools
 from memlens.server.app import create_server
@@ -148,6 +153,28 @@ def test_every_reader_is_of_a_format_and_every_kind_of_one() -> None:
     ]
     assert len(kinds) == len({*kinds})
     assert {*kinds} == {form.kind or form.name for form in registry.formats().values()}
+
+
+def format_of(path: Path) -> str | None:
+    """The format of a file; None if it is of none."""
+    try:
+        with open_source(path, path.parent, lambda *_: None) as source:
+            return recognised(source)
+    except MemlensError:
+        return None
+
+
+def test_every_format_has_a_test_and_a_file_to_damage() -> None:
+    assert {format_of(path) for path in some(CORPUS.glob("file/*"))} - {None} == {*FORMATS}
+    for pack in registry.packs():
+        tests = "".join(f"{path.stem[5:]} {path.read_text('utf-8')}" for path in tests_of(pack.name))
+        for form in pack.formats:
+            words = {form.name, form.kind or form.name, form.reader.place.rpartition(".")[2]}
+            assert any(re.search(rf"\b{re.escape(word)}\b", tests) for word in words), form.name
+
+
+def tests_of(pack: str) -> list[Path]:
+    return sorted((PACKAGE / "packs" / pack / "tests").glob("test_*.py"))
 
 
 def rules_in(folder: str) -> list[str]:

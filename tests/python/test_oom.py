@@ -24,13 +24,13 @@ from memlens.cli import main
 from memlens.errors import MemlensError
 from memlens.model.frames import USER
 from memlens.packs.pytorch.frames import source_frame
+from memlens.packs.pytorch.ooms import marks, oom
 from memlens.packs.pytorch.tests.test_replay import asked_again, served
 from memlens.store.snapshot import Snapshot
 from memlens.views.findings.ahead import findings
 from memlens.views.findings.headline import headline
 from memlens.views.findings.trace.oom import MOST_EVENTS
 from memlens.views.trace.oom.answers import Finding, OomAnswer
-from memlens.views.trace.oom.explanation import marks, oom
 from memlens.views.trace.oom.report import report
 
 SHARED_POOL = (0, 0)

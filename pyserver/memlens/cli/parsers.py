@@ -90,11 +90,8 @@ class Version(argparse.Action):
 
     def __call__(self, *_: object) -> NoReturn:
         """Print the version, and exit."""
-        from importlib.metadata import PackageNotFoundError, version
+        from memlens.version import own_version
 
-        try:
-            say(f"memlens {version('memlens')}")
-        except PackageNotFoundError:
-            say("memlens (not installed)")
+        say(f"memlens {own_version()}")
         sys.stdout.flush()
         raise SystemExit(0)

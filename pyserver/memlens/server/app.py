@@ -30,9 +30,9 @@ from memlens.server.sessions.registry import Registry
 from memlens.server.settings import Configuration
 from memlens.server.sources import Sources
 from memlens.server.transport import Protocol, Server, make_converter, quieten_pygls
-from memlens.server.versions import own_version
 from memlens.sources.finder import Finder
 from memlens.sources.notebooks import Notebooks
+from memlens.version import own_version
 
 
 def create_server() -> Server:

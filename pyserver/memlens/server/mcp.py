@@ -31,8 +31,8 @@ from memlens.server.tools.permissions import OfFolders, started_in
 from memlens.server.tools.roots import Roots
 from memlens.server.tools.session import Session
 from memlens.server.tools.table import INSTRUCTIONS, TOOLS
-from memlens.server.versions import own_version
 from memlens.sources.finder import Finder
+from memlens.version import own_version
 
 logger = logging.getLogger(__name__)
 

@@ -16,9 +16,9 @@ from memlens.project import ISSUES, system
 from memlens.server import language, protocol
 from memlens.server.questions import UNNAMED, types_of
 from memlens.server.reporting import reported
-from memlens.server.versions import own_version
 from memlens.store.models import LackingError
 from memlens.texts import Text, phrase
+from memlens.version import own_version
 
 logger = logging.getLogger(__name__)
 

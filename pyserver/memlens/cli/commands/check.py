@@ -23,10 +23,10 @@ from memlens.export.limits.junit import junit
 from memlens.export.limits.markdown import limits_markdown, outcome
 from memlens.export.limits.sarif import sarif
 from memlens.regular_files import content
-from memlens.server.versions import own_version
 from memlens.store.files.output import Output
 from memlens.store.snapshot import Snapshot
 from memlens.texts import Text, phrase
+from memlens.version import own_version
 from memlens.views.limits.answers import CheckedFile, Limit, LimitResult, worst
 from memlens.views.limits.baseline import (
     BASELINE_LINES,

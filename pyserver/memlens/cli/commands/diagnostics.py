@@ -26,6 +26,7 @@ from memlens.packs import registry
 from memlens.programs import program
 from memlens.project import ISSUES, system
 from memlens.units import counted, format_bytes
+from memlens.version import own_version
 
 LIBRARIES = ("numpy", "apsw", "pygls", "lsprotocol", "msgspec", "regex", "zstandard", "websockets",
              "pyelftools", "demangle")  # fmt: skip
@@ -110,16 +111,12 @@ def _names() -> Iterator[str]:
 
 
 def _memlens() -> Iterator[str]:
-    try:
-        own = version("memlens")
-    except PackageNotFoundError:
-        own = "of an unknown version"
     folder = Path(__file__).resolve().parents[3]
     if (folder / "libraries").is_dir():
         how = "in an extension's package"
     else:
         how = "in a checkout" if (folder / "setup.py").is_file() else "installed"
-    yield f"{own}, {how}, in {folder}"
+    yield f"{own_version()}, {how}, in {folder}"
 
 
 def _python() -> Iterator[str]:

@@ -6,7 +6,7 @@ from memlens.cli.ask import ask
 from memlens.cli.columns import say_paragraph
 from memlens.cli.options import add_file, add_json, add_libraries
 from memlens.cli.output import json_line
-from memlens.views.trace.oom.explanation import marks
+from memlens.packs import registry
 from memlens.views.trace.oom.report import explained, report
 
 EXAMPLES = ("memlens oom samples/train.pickle",)
@@ -20,7 +20,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     answers, oom_marks, info = ask(
-        options, lambda snapshot: (explained(snapshot), marks(snapshot), snapshot.info)
+        options, lambda snapshot: (explained(snapshot), registry.ooms().marks(snapshot), snapshot.info)
     )
     if options.json:
         json_line(answers)

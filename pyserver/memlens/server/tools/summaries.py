@@ -6,6 +6,7 @@ from msgspec.structs import replace
 
 from memlens.json_text import in_english
 from memlens.model.info import SnapshotInfo
+from memlens.packs import registry
 from memlens.server.tools.quoting import spoken
 from memlens.server.tools.reading import Longer, readable
 from memlens.store.models import devices_of, graph_of, heap_dump_of, profile_of, timeline_of
@@ -19,7 +20,6 @@ from memlens.views.heap.listing.overview import spaces
 from memlens.views.heap.objects.realms import realms
 from memlens.views.heap.objects.rows import type_names
 from memlens.views.selection.terms import quoted
-from memlens.views.trace.oom.explanation import marks
 from memlens.views.trace.oom.report import explained, report
 
 _MOST_SHOWN = 20
@@ -38,7 +38,9 @@ def summary_of(snapshot: Snapshot, device: int | None, *, values: bool) -> dict[
         "file": {key: value for key, value in in_english(snapshot.info).items() if key != "warnings"},
     }
     if any(each.ooms for each in devices_of(snapshot.info)):
-        found["out_of_memory"] = list(report(explained(snapshot), marks(snapshot), snapshot.info, spoken))
+        found["out_of_memory"] = list(
+            report(explained(snapshot), registry.ooms().marks(snapshot), snapshot.info, spoken)
+        )
     if heap_dump_of(snapshot.info) is not None:
         found["heaps"], found["realms"] = spaces(snapshot), realms(snapshot)
     return dict(readable(found, values=values))

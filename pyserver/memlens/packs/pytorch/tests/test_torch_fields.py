@@ -15,6 +15,7 @@ from tests.python.conftest import event, frame
 from memlens import cli
 from memlens.model.info import HOST_DEVICE
 from memlens.model.timeline import NOTE_KINDS
+from memlens.packs.pytorch.ooms import marks, oom
 from memlens.store.snapshot import Snapshot
 from memlens.views.compare import difference
 from memlens.views.compare.pairing import Pairing
@@ -25,7 +26,6 @@ from memlens.views.flame.tables import functions
 from memlens.views.lines.stack import stack
 from memlens.views.lines.totals import source_lines
 from memlens.views.selection.sets import AllocationSet
-from memlens.views.trace.oom.explanation import marks, oom
 from memlens.views.trace.oom.report import report
 
 Opened = Callable[[Path], Snapshot]

@@ -18,7 +18,6 @@ from memlens.views.findings.writing import (
 )
 from memlens.views.selection.terms import Term
 from memlens.views.trace.oom.answers import OomAnswer
-from memlens.views.trace.oom.explanation import marks, oom
 
 MOST_EVENTS = 3
 
@@ -40,8 +39,10 @@ def events_of(case: TraceCase) -> list[OomAnswer]:
     """The first events, explained."""
     if not case.info.ooms:
         return []
-    found = [mark for mark in marks(case.snapshot).marks if mark.kind == "oom" and mark.device == case.number]
-    return [oom(case.snapshot, case.number, mark.event) for mark in found[:MOST_EVENTS]]
+    ooms = registry.ooms()
+    marks = ooms.marks(case.snapshot).marks
+    found = [mark.event for mark in marks if mark.kind == "oom" and mark.device == case.number]
+    return [ooms.oom(case.snapshot, case.number, event) for event in found[:MOST_EVENTS]]
 
 
 def requested_figure(answer: OomAnswer) -> Figure:

@@ -10,7 +10,6 @@ from memlens.texts import Text
 from memlens.units import format_bytes, format_time
 from memlens.views.answers import Frame
 from memlens.views.trace.oom.answers import MarksAnswer, OomAnswer
-from memlens.views.trace.oom.explanation import marks, oom
 from memlens.views.trace.oom.places import marked, place_name
 
 MOST_EVENTS = 100
@@ -20,8 +19,8 @@ _FEW = 5
 def explained(snapshot: Snapshot) -> list[OomAnswer]:
     """The first out-of-memory events of a snapshot, explained."""
     return [
-        oom(snapshot, mark.device, mark.event)
-        for mark in marks(snapshot).marks[:MOST_EVENTS]
+        registry.ooms().oom(snapshot, mark.device, mark.event)
+        for mark in registry.ooms().marks(snapshot).marks[:MOST_EVENTS]
         if mark.kind == "oom"
     ]
 
