@@ -50,10 +50,10 @@ from memlens.store.snapshot import Snapshot
 from memlens.texts import phrase
 from memlens.views.flame import calltree
 from memlens.views.flame import first as first_flame
-from memlens.views.flame.calltree import CallTree, FlameOptions, Nodes, Search
+from memlens.views.flame.calltree import CallTree, FlameOptions, Merged, Nodes, Search
 from memlens.views.naming.frame_names import FlameName, FrameNames, Merge, frame_names
 from memlens.views.selection.columns import NEVER, rows_of
-from memlens.views.selection.items import drawn_stacks
+from memlens.views.selection.items import drawn_stacks, stack_tree
 from memlens.views.selection.sets import AllocationSet
 from memlens.views.selection.stacks import AMOUNT, Meaning, ValuedStacks, sides_of
 
@@ -81,34 +81,41 @@ def tree_of(snapshot: Snapshot, of: AllocationSet, value: FlameValue, options: F
 
     The one that a snapshot opens with is also stored in its archive.
     """
-    info = snapshot.info
-    first = value == "bytes" and first_flame.is_first(info, of, options)
-    if first:
-        # however it was requested
-        of = first_flame.opening_set(info)
+    if value == "bytes" and first_flame.is_first(snapshot.info, of, options):
+        return _opening_tree(snapshot, options)
+    return _tree(snapshot, of, value, options)
 
+
+@kept
+def _opening_tree(snapshot: Snapshot, options: FlameOptions) -> CallTree:
     def make() -> CallTree:
-        stacks, names = drawn_stacks(snapshot, of), frame_names(snapshot)
-        # of all stacks, so that every set can use it
-        in_any_order = structs.replace(options, order="value")
-        merged = snapshot.keep(
-            ("merged stacks", in_any_order), lambda: calltree.merged(stacks.tree, names, in_any_order)
-        )
-        return calltree.build(
-            stacks, merged, _names_by(snapshot, options.merge), options, VALUES.index(value)
-        )
+        return _build(snapshot, first_flame.opening_set(snapshot.info), "bytes", options)
 
-    def read_or_make() -> CallTree:
-        tree = _read_first(snapshot, lambda: make().nodes)
-        if tree is None:
-            tree = make()
-            snapshot.background.append(functools.partial(FIRST_FLAME.try_to_write, snapshot))
-        else:
-            # the next question is likely to be about smaller ones
-            snapshot.background.append(lambda: tree.nodes)
-        return tree
+    tree = _read_first(snapshot, lambda: make().nodes)
+    if tree is None:
+        tree = make()
+        snapshot.background.append(functools.partial(FIRST_FLAME.try_to_write, snapshot))
+    else:
+        # the next question is likely to be about smaller ones
+        snapshot.background.append(lambda: tree.nodes)
+    return tree
 
-    return snapshot.keep(("call_tree", of, value, options), read_or_make if first else make)
+
+@kept
+def _tree(snapshot: Snapshot, of: AllocationSet, value: FlameValue, options: FlameOptions) -> CallTree:
+    return _build(snapshot, of, value, options)
+
+
+def _build(snapshot: Snapshot, of: AllocationSet, value: FlameValue, options: FlameOptions) -> CallTree:
+    stacks = drawn_stacks(snapshot, of)
+    merged = _merged(snapshot, structs.replace(options, order="value"))
+    return calltree.build(stacks, merged, _names_by(snapshot, options.merge), options, VALUES.index(value))
+
+
+@kept
+def _merged(snapshot: Snapshot, options: FlameOptions) -> Merged:
+    """Return all stacks merged by name, for the trees of all sets."""
+    return calltree.merged(stack_tree(snapshot), frame_names(snapshot), options)
 
 
 def first_tree(snapshot: Snapshot) -> CallTree:

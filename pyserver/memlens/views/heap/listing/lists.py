@@ -320,7 +320,7 @@ def _summed(
 ) -> Numbers:
     """Return by group: the number of the objects, the sum of ``own``, and the sum of ``retained`` over topmost ones."""
     stored = snapshot.objects
-    below = _below_own_group(snapshot, by, group_of, groups)
+    below = _below_own_group(snapshot, by)
 
     def sums(first: int, last: int) -> Numbers | None:
         found = np.zeros((3, groups), np.uint64)
@@ -343,15 +343,17 @@ def _summed(
     return np.stack((counts, summed[:groups], topmost))
 
 
-def _below_own_group(snapshot: Snapshot, by: GroupedByAny, group_of: Numbers, groups: int) -> U8:
+@kept
+def _below_own_group(snapshot: Snapshot, by: GroupedByAny) -> U8:
     """Return a mask of the nodes of the compact tree below a node of their group; it doesn't depend on a filter."""
-
-    def make() -> U8:
-        compact = snapshot.compact
-        of_nodes = _groups_of_nodes(snapshot, group_of, groups)
-        return below_own_group(compact.first, compact.last, of_nodes, groups)
-
-    return snapshot.keep(("below own group", by), make)
+    compact, count = snapshot.compact, len(snapshot.types.name)
+    group_of, groups = np.arange(count), count
+    if by != "type":
+        group_of, names = _groups(snapshot, by)
+        groups = len(names)
+    return below_own_group(
+        compact.first, compact.last, _groups_of_nodes(snapshot, group_of.astype(np.uint32), groups), groups
+    )
 
 
 def _groups_of_nodes(snapshot: Snapshot, group_of: Numbers, groups: int) -> Numbers:

@@ -5,7 +5,7 @@ changes when an object moves, and which another object may get later.
 """
 
 import contextlib
-from functools import partial
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +14,7 @@ from memlens.arrays import Mask
 from memlens.errors import BadRequestError
 from memlens.packs import registry
 from memlens.store.files.cache import Cache
+from memlens.store.kept import kept
 from memlens.store.manifest import ArchiveError
 from memlens.store.models import heap_dump_of
 from memlens.store.snapshot import Snapshot
@@ -59,7 +60,7 @@ def also_in(snapshot: Snapshot, term: Term) -> Mask:
     found = np.zeros(len(snapshot.objects.type), np.bool_)
     for value in term.values:
         archive = _archive_of(snapshot, term, value)
-        found |= snapshot.keep(("in", archive.name), partial(_shared, snapshot, term, value, archive))
+        found |= _shared(snapshot, replace(term, negated=False, values=(value,)), archive)
     return found
 
 
@@ -77,7 +78,7 @@ def check_files(snapshot: Snapshot, term: Term) -> None:
     for value in term.values:
         archive = _archive_of(snapshot, term, value)
         # results are cached by the filter's text
-        if snapshot.keep(("archive of a file", value), partial(Path, archive)) != archive:
+        if _first_archive_of(snapshot, term, value) != archive:
             raise BadRequestError(
                 phrase(
                     "'{term}': {file} was written again since it was asked for", term=str(term), file=value
@@ -100,7 +101,15 @@ def _archive_of(snapshot: Snapshot, term: Term, value: str) -> Path:
     return archive
 
 
-def _shared(snapshot: Snapshot, term: Term, value: str, archive: Path) -> Mask:
+@kept
+def _first_archive_of(snapshot: Snapshot, term: Term, value: str) -> Path:
+    """Return the archive that the file had when it was first asked for."""
+    return _archive_of(snapshot, term, value)
+
+
+@kept
+def _shared(snapshot: Snapshot, term: Term, archive: Path) -> Mask:
+    """Return a mask of the objects that are also in the dump with the ``archive``, the one value of a term ``in:``."""
     try:
         with contextlib.closing(Snapshot.open(archive)) as other:
             if heap_dump_of(other.info) is None:
@@ -118,7 +127,7 @@ def _shared(snapshot: Snapshot, term: Term, value: str, archive: Path) -> Mask:
                 )  # fmt: skip
     except ArchiveError:
         # the damaged archive is not this snapshot's
-        raise _unread(term, value) from None
+        raise _unread(term, term.values[0]) from None
     found = np.zeros(len(snapshot.objects.type), np.bool_)
     found[same[0]] = True
     return found
