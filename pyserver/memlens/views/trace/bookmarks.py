@@ -46,7 +46,7 @@ def bookmarks(snapshot: Snapshot) -> BookmarksAnswer:
 
 
 def check_place(snapshot: Snapshot, place: MomentPlace) -> None:
-    """Raises LackingError for another model, and BadRequestError for what the trace doesn't have."""
+    """Raise LackingError for other models, BadRequestError for places that the trace doesn't have."""
     timeline_of(snapshot.info, "events")
     check_moment(device_of(snapshot, place.device), place.moment)
     if place.allocation is not None:
@@ -54,7 +54,7 @@ def check_place(snapshot: Snapshot, place: MomentPlace) -> None:
 
 
 def moment_name(one: PlacedBookmark) -> str:
-    """Its moment as text: "1.20 s, event 1,204"."""
+    """Return a bookmark's moment as text: "1.20 s, event 1,204"."""
     event = f"event {one.at.moment:,}"
     return event if one.x_time_us is None else f"{format_time(one.x_time_us)}, {event}"
 

@@ -1,4 +1,4 @@
-"""An allocation's details: its stack, and what the allocator's rules say of its block."""
+"""An allocation's details: its stack, and its block's size by the allocator's rules."""
 
 import msgspec
 
@@ -10,7 +10,7 @@ from memlens.views.trace.allocator.blocks import inferred_block_size
 
 
 def details(snapshot: Snapshot, allocation: int, filter_text: str = "") -> StackAnswer:
-    """:func:`stack`, with the size of the block where the file doesn't have it. Raises :class:`BadRequestError`."""
+    """:func:`stack`, with the block's size inferred if the file doesn't have it. Raises :class:`BadRequestError`."""
     answer = stack(snapshot, allocation, filter_text)
     if answer.allocation.rounded_bytes is not None:
         return answer

@@ -1,4 +1,4 @@
-"""How large a batch, a sequence or a model may be: two traces of a program beside each other, and what grows how.
+"""How large a batch, a sequence or a model may be, by how allocations grow between two traces of a program.
 
 * Allocations of both are *paired* if as many were made with their stack: the first with the first, and so on. A stack
   is here its three innermost lines of Python, since a program is often edited between two runs; where it has none, its
@@ -35,28 +35,28 @@ GROWTHS: tuple[Growth, ...] = ("constant", "linear", "quadratic", "otherwise")
 _INNERMOST = 3
 _CLOSE = 0.01
 _LEAST_RATIO = 1.1
-"""Between the sizes: below, growth can't be distinguished from chance."""
+"""The least ratio of the sizes: below it, growth can't be distinguished from chance."""
 _MOST_UNCERTAIN = 0.1
 _CONSTANT = ("parameter", "optimizer_state", "gradient")
-"""Categories, inferred ones included, that a larger batch doesn't change."""
+"""Categories, recorded or inferred, that a larger batch doesn't change."""
 _MOST_LINES = 20
 _MOST_SIZE, _MOST_BYTES = 1 << 40, 1 << 50
 _MOST_TIMES = 64
-"""By how much more than recorded a size is looked for."""
+"""Limit on the searched size, as a multiple of the recorded one."""
 
 
 class Asked(NamedTuple):
-    """What the smaller run asked for."""
+    """The requests of the smaller run."""
 
     stacks: list[Hashable]
-    """Of each stack what it is known by."""
+    """The key of each stack."""
     of_rows: U32
     sizes: I64
     peak_bytes: int
 
 
 class SizeRow(Struct, frozen=True, kw_only=True):
-    """A size, and what is allocated and reserved at its peak: at least and at most where that isn't certain."""
+    """A size, and the bytes allocated and reserved at its peak, each as a range if uncertain."""
 
     size: int
     recorded: bool
@@ -67,7 +67,7 @@ class SizeRow(Struct, frozen=True, kw_only=True):
 
 
 class GrowingLine(Struct, frozen=True):
-    """A line's bytes at the larger trace's peak, those of its pairs in the smaller one, and how most of them grow."""
+    """A line's bytes at the larger trace's peak, those of its pairs in the smaller trace, and how most of them grow."""
 
     name: Text
     smaller_bytes: int
@@ -76,24 +76,24 @@ class GrowingLine(Struct, frozen=True):
 
 
 class HowLarge(Struct, frozen=True, kw_only=True):
-    """The answer; the rows begin with what was recorded, the others by size."""
+    """The answer. The first rows are the recorded sizes; the others are ordered by size."""
 
     calibration: Calibration
     shares: dict[Growth, float]
-    """Of the bytes that the larger trace allocates."""
+    """Shares of the bytes that the larger trace allocates."""
     check_bytes: int
-    """The smaller trace's peak by the same rule, from the larger one."""
+    """The smaller trace's peak as predicted from the larger one."""
     checked_bytes: int
-    """What it was."""
+    """The smaller trace's recorded peak."""
     reserved_before_bytes: int
-    """What was reserved before the larger trace began, whatever the size."""
+    """Bytes reserved before the larger trace began, which don't depend on the size."""
     rows: list[SizeRow]
     lines: list[GrowingLine]
     capacity_bytes: int | None
     largest: int | None
-    """The largest size that fits for certain, if this is known and it is at least the smaller one's."""
+    """The largest size that certainly fits; None if unknown or below the smaller trace's."""
     possible: int | None
-    """The largest that fits if what isn't known is the same for each size."""
+    """The largest size that fits if unknown growth is constant."""
 
 
 class AtLeast(Struct, frozen=True, kw_only=True):
@@ -102,13 +102,13 @@ class AtLeast(Struct, frozen=True, kw_only=True):
     calibration: Calibration
     peak_bytes: int
     constant_bytes: int
-    """What of the peak is taken to be the same for each size: parameters, optimizer states, gradients, and what was
-    there from before the first event to the last."""
+    """Bytes at the peak assumed to be the same for each size: parameters, optimizer states, gradients, and memory live
+    from before the first event to the last."""
     capacity_bytes: int
     size: int
-    """That of the trace."""
+    """The trace's own size."""
     largest: int | None
-    """None if not even the trace's own size certainly fits."""
+    """The largest size that fits; None if not even the trace's own certainly does."""
 
 
 def check_size(size: int, capacity_bytes: int | None) -> None:
@@ -118,7 +118,7 @@ def check_size(size: int, capacity_bytes: int | None) -> None:
 
 
 def asked_in(snapshot: Snapshot, number: int | None) -> Asked:
-    """What a device's trace asked for; ``number`` None means the device to show first."""
+    """Return the requests of a device's trace; ``number`` None means the device to show first."""
     device = whole_device(snapshot, number)
     rows = _rows(device)
     return Asked(_known_by(snapshot), device.stack[rows], device.size[rows], device.info.peak_bytes)
@@ -132,7 +132,7 @@ def how_large(
     others: Sequence[int] = (),
     capacity_bytes: int | None = None,
 ) -> HowLarge:
-    """What ``others`` would need, and the largest that fits: ``sizes`` are those of the smaller and of this trace.
+    """Return what ``others`` would need, and the largest size that fits. ``sizes``: of the smaller and of this trace.
 
     Raises :class:`BadRequestError`.
     """
@@ -239,11 +239,11 @@ class _Runs:
         return np.maximum(np.rint(found), np.minimum(self.sizes, 1)).astype(np.int64)
 
     def allocated(self, size: int) -> int:
-        """The bytes at the peak, where what isn't known is constant."""
+        """Return the bytes at the peak, with unknown growth taken as constant."""
         return int(self.trace.resized(self.bytes_of(size, 0)).live.max())
 
     def row(self, size: int, *, recorded: bool) -> SizeRow:
-        """What a size comes to."""
+        """Return the row of a size."""
         found = []
         for power in (0, 2):
             requested = self.trace.resized(self.bytes_of(size, power))
@@ -285,7 +285,7 @@ def _rows(device: Device) -> U32:
 
 
 def _known_by(snapshot: Snapshot) -> list[Hashable]:
-    """What each stack is known by in another file."""
+    """Return a key for each stack that identifies it in another file."""
     frames = dict(enumerate(snapshot.frames.each()))
     found: list[Hashable] = []
     for stack in range(len(snapshot.stacks.node)):
@@ -296,7 +296,7 @@ def _known_by(snapshot: Snapshot) -> list[Hashable]:
 
 
 def _growths(snapshot: Snapshot, device: Device, smaller: Asked, ratio: float) -> tuple[I64, I64]:
-    """How each of the device's requests grows, and its bytes in the smaller trace, 0 where it has no pair."""
+    """Return how each of the device's requests grows, and its bytes in the smaller trace; 0 without a pair."""
     numbers: dict[Hashable, int] = {}
     own_stacks, other_stacks = (
         np.array([numbers.setdefault(key, len(numbers)) for key in keys], np.int64)
@@ -318,7 +318,7 @@ def _growths(snapshot: Snapshot, device: Device, smaller: Asked, ratio: float) -
 
 
 def _lines(snapshot: Snapshot, device: Device, growth: I64, before: I64) -> list[GrowingLine]:
-    """The lines at the peak, the largest first, by what grows most of each."""
+    """Return the lines at the peak, the largest first, each with the growth of most of its bytes."""
     rows = _rows(device)
     live = (device.start[rows] <= device.info.peak_moment) & (device.end[rows] > device.info.peak_moment)
     sizes = device.size[rows][live]

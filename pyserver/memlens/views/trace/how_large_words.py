@@ -1,4 +1,4 @@
-"""How large something may be, in sentences."""
+"""Writes the answers of :mod:`memlens.views.trace.how_large` as sentences."""
 
 from collections.abc import Iterator
 
@@ -17,7 +17,7 @@ GROWTH_WORDS: dict[Growth, str] = {
 
 
 def sizes_said(found: HowLarge, small: int) -> Iterator[Text]:
-    """What grows, how sure that is, and the largest size that fits."""
+    """Return sentences on what grows, how certain that is, and the largest size that fits."""
     shares = found.shares
     yield phrase(
         "{constant} of the allocated bytes are constant, {linear} grow in proportion to the size, "
@@ -65,7 +65,7 @@ class HowLargeAnswer(Struct, frozen=True):
 
 
 def at_least_said(found: AtLeast) -> Iterator[Text]:
-    """What fits by one trace, and what that rests on."""
+    """Return sentences on what fits according to one trace, and the assumptions behind it."""
     capacity = format_bytes(found.capacity_bytes)
     if found.largest is None:
         yield phrase(

@@ -1,4 +1,4 @@
-"""What would have happened: a trace's requests served again, by other settings or with some of them changed."""
+"""Replays: a trace's requests served again, with other settings or with some requests changed."""
 
 import os
 from collections.abc import Sequence
@@ -31,10 +31,10 @@ from memlens.views.trace.oom.pinning import pinning_lines, split_segments
 from memlens.views.trace.oom.places import place_name
 
 MOST_SETTINGS = 64
-"""How many settings one question may have."""
+"""Limit on the settings of one question."""
 MOST_LARGEST = 3
 MOST_LINES = 20
-"""With blocks in segments that are partly free."""
+"""Limit on listed lines with blocks in partly free segments."""
 NOTICEABLE = 0.01
 """Settings that change the peak by a smaller share aren't worth a sentence."""
 
@@ -46,7 +46,7 @@ class Calibration(Struct, frozen=True, kw_only=True):
     segments: int
     """Segments and mapped parts of segments that the trace reserved."""
     segments_equal: int
-    """Those of them that the replay reserved for the same request, with the same size."""
+    """The number of them that the replay reserved for the same request, with the same size."""
     addresses: int
     """Allocations of the trace."""
     addresses_equal: int
@@ -64,7 +64,7 @@ class Failure(Struct, frozen=True, kw_only=True):
     event: int
     asked_bytes: int
     missing_bytes: int | None
-    """What the device would have to have more; None where its memory isn't known."""
+    """The memory that the device lacks; None if its memory isn't known."""
 
 
 class Largest(Struct, frozen=True):
@@ -75,7 +75,7 @@ class Largest(Struct, frozen=True):
 
 
 class Again(Struct, frozen=True):
-    """Recomputation: the number of recomputed allocations, of those that were asked for, and of their layers."""
+    """Recomputation: the numbers of recomputed and of requested allocations, and of their layers."""
 
     allocations: int
     of_allocations: int
@@ -86,19 +86,19 @@ class Run(Struct, frozen=True, kw_only=True):
     """The outcome of a replay, or the trace itself."""
 
     settings: str
-    """As they were asked for; ``recorded`` for those of the trace."""
+    """The settings as requested; ``recorded`` for the trace's own."""
     changes: Changes
     peak_allocated_bytes: int
     """The most that was live at one moment, up to the failure if there is one."""
     peak_reserved_bytes: int
     live_when_most_reserved_bytes: int
-    """Live when so much was reserved for the first time: an allocator without gaps would have reserved that."""
+    """Live bytes when that much was first reserved: an allocator without gaps would have reserved these."""
     largest: list[Largest]
     """The lines with the most live bytes at the peak, the largest first."""
     reserved: list[int]
-    """The most reserved bytes in columns as those of the curves, up to the failure if there is one."""
+    """The most reserved bytes in each column of the curves, up to the failure if there is one."""
     out_of_memory: Failure | None
-    """The first one; None if there is none, or if nothing says how much memory there is."""
+    """The first failure; None if there is none, or if the device's memory isn't known."""
 
 
 class Curves(Struct, frozen=True):
@@ -114,21 +114,21 @@ When = Literal["out of memory", "most reserved", "peak"]
 
 
 class Fragmentation(Struct, frozen=True, kw_only=True):
-    """Reserved memory outside of blocks, when that mattered most."""
+    """Reserved memory outside of blocks, at the moment when it mattered most."""
 
     moment: int
     when: When
-    """When memory ran out, else when most was reserved for the first time, else, if that was before the first event, at
-    the peak of what was allocated."""
+    """The moment: when memory ran out; else when the most was first reserved; else, if that was before the first event,
+    the peak of allocated memory."""
     reserved_bytes: int
     active_bytes: int
-    """In blocks, rounding included: an allocator without gaps would reserve that."""
+    """Bytes in blocks, rounding included: an allocator without gaps would reserve these."""
     split_bytes: int
-    """Free in segments with blocks; in expandable ones whole pages of it can be returned."""
+    """Free bytes in segments with blocks; whole free pages of expandable segments can be returned."""
     cached_bytes: int
-    """In segments without a block, which are returned before memory runs out."""
+    """Bytes in segments without a block, which are returned before memory runs out."""
     pinning: list[PinningLine]
-    """By line, those first in whose segments most is free; expandable segments aren't counted."""
+    """Lines with blocks in partly free segments, those with the most free bytes first; without expandable segments."""
 
 
 class WhatIf(Struct, frozen=True, kw_only=True):
@@ -137,22 +137,22 @@ class WhatIf(Struct, frozen=True, kw_only=True):
     device: int
     calibration: Calibration
     capacity_bytes: int | None
-    """What could be reserved: as asked for, else by the first out-of-memory event; None if that isn't known."""
+    """The memory that could be reserved: as requested, else by the first out-of-memory event; None if unknown."""
     reserved_before_bytes: int
-    """What was reserved before the first event: a peak isn't lower, whatever was asked for then."""
+    """Bytes reserved before the first event: no peak is lower, whatever was requested then."""
     laid_out_anew: bool
-    """Whether some rows assume that what was live before the first event was allocated by their settings as well.
+    """Whether some rows assume that memory live before the first event was allocated by their settings as well.
 
-    In the order of its addresses, since the trace doesn't have these requests.
+    Its requests aren't in the trace, so they are replayed in the order of addresses.
     """
     again: Again | None
-    """None where nothing is to be computed again."""
+    """None unless something is to be computed again."""
     curves: Curves | None
-    """None where no columns were asked for, or where the trace can't be replayed."""
+    """None if no columns were requested, or if the trace can't be replayed."""
     fragmentation: Fragmentation | None
-    """None where the trace can't be replayed."""
+    """None if the trace can't be replayed."""
     rows: list[Run]
-    """The trace itself first."""
+    """The recorded trace comes first."""
 
 
 _NOTHING = Changes()
@@ -162,12 +162,12 @@ class Outcome(NamedTuple):
     """The outcome of a replay."""
 
     events: int
-    """How many were served."""
+    """The number of events served."""
     peak_reserved_bytes: int
     reserved: I64
-    """The reserved bytes at each moment, 0 after the last event that was served."""
+    """The reserved bytes at each moment; 0 after the last event served."""
     failure: Failure | None
-    """The first one."""
+    """The first failure."""
 
 
 class Requested(Protocol):
@@ -179,7 +179,7 @@ class Requested(Protocol):
 
     @property
     def source(self) -> I64:
-        """The device's event of each event, or the one before which it is inserted."""
+        """The device's event for each event, or the one before which an event is inserted."""
 
     def live_at(self, moment: int) -> tuple[U32, I64]:
         """The device's rows that are live at a moment, and their bytes."""
@@ -191,11 +191,11 @@ class Replayed(Protocol):
     reason: Text | None
     """Why it certainly can't be replayed; None where :meth:`calibrate` says that."""
     candidates: Sequence[str]
-    """Settings that are tried if nothing is asked for."""
+    """Settings that are tried if none are requested."""
     combinations: Sequence[str]
-    """Several of them at once: the best is reported where it is better than each alone."""
+    """Combinations of them: the best one is reported if it is better than each setting alone."""
     reserved_before_bytes: int
-    """What was reserved before the first event."""
+    """Bytes reserved before the first event."""
 
     def check(self, settings: str) -> None:
         """Raises BadRequestError for settings that can't be replayed."""
@@ -210,13 +210,13 @@ class Replayed(Protocol):
         """The first request that failed in the trace."""
 
     def changed(self, changes: ChangedRows) -> tuple[Any, Again | None]:
-        """The trace with changes, which is :class:`Requested`, and what is computed again if that is asked for.
+        """Return the changed requests, and what is computed again, if requested.
 
-        Raises BadRequestError where the trace doesn't show what would be asked for.
+        Raises BadRequestError if the trace doesn't show what would be requested.
         """
 
     def resized(self, sizes: I64) -> Any:
-        """The trace, :class:`Requested`, with other bytes for the device's rows."""
+        """Return the requests with other bytes for the device's rows."""
 
     def is_laid_out_anew(self, settings: str, requested: Any) -> bool:
         """Whether the memory from before the first event is laid out differently."""
@@ -238,8 +238,8 @@ def what_if(
 ) -> WhatIf:
     """Replay a device's trace; ``number`` None means the device to show first.
 
-    There is a row for each of ``settings`` with the ``changes``, and one with the recorded settings; without both, or
-    where ``helpful``, rows for some settings that may help, too. Curves have so many ``columns`` of an axis. Raises
+    There is a row for each of ``settings`` with the ``changes``, and one with the recorded settings; with ``helpful``,
+    or without settings and changes, also rows for settings that may help. Curves have ``columns`` columns. Raises
     :class:`BadRequestError`.
     """
     device, trace = replayed(snapshot, number)
@@ -266,7 +266,7 @@ def what_if(
     runs, anew, again, curves, fragmentation = [recorded], False, None, None, None
     if calibration.reason is None:
         wanted = [*settings, *(trace.candidates if helpful or not (settings or changes.kinds) else ())]
-        # the recorded settings again where the memory or the allocations are others
+        # the recorded settings again if the memory or the allocations differ
         tried = ["recorded", *wanted] if changes.kinds or capacity_bytes is not None else wanted
         requested, again = trace.changed(rows)
         live = requested.live
@@ -343,12 +343,12 @@ def replayed(snapshot: Snapshot, number: int | None) -> tuple[Device, Replayed]:
 
 
 def _outcome(row: Run) -> tuple[bool, int]:
-    """By what runs are compared: whether memory ran out, and what was reserved."""
+    """Return a key to compare runs: whether memory ran out, and what was reserved."""
     return row.out_of_memory is not None, row.peak_reserved_bytes
 
 
 def _is_better(row: Run, other: Run) -> bool:
-    """Whether settings come to noticeably less than others."""
+    """Whether an outcome is noticeably better than another."""
     if row.out_of_memory is not None:
         return False
     return other.out_of_memory is not None or row.peak_reserved_bytes < other.peak_reserved_bytes * (
@@ -357,13 +357,13 @@ def _is_better(row: Run, other: Run) -> bool:
 
 
 def _reserved(snapshot: Snapshot, device: Device) -> I64:
-    """What the trace had reserved at each moment."""
+    """Return the bytes that the trace had reserved at each moment."""
     moments, sizes = reserved_steps(snapshot, device.info.device)
     return np.repeat(sizes, np.diff(np.append(moments.astype(np.int64), device.info.events + 1)))
 
 
 def _most_reserved(device: Device, reserved: I64) -> int:
-    """The moment when a request was served for which so much was reserved as never before; 0 if that was earlier."""
+    """Return the moment of the request at which the most was first reserved; 0 if that was before the first event."""
     moment = int(np.argmax(reserved))
     while 0 < moment < device.info.events and device.event_action[moment - 1] in COMES:
         moment += 1
@@ -371,16 +371,16 @@ def _most_reserved(device: Device, reserved: I64) -> int:
 
 
 def _edges(device: Device, axis: Axis, extent: AxisRange, columns: int) -> I64:
-    """The first moments of even columns of an axis."""
+    """Return the first moments of even columns of an axis."""
     if not columns:
         return np.empty(0, np.int64)
     return moments_between(device, axis, np.linspace(extent.x0, extent.x1, columns + 1))[0]
 
 
 def _columns(values: I64, firsts: I64) -> list[int]:
-    """The most in each column, by its first item; without columns that begin behind the last one.
+    """Return the maximum of each column, given its first item; without columns that begin after the last item.
 
-    A column that begins with the next one's item has no event: it has that item.
+    A column that begins with the same item as the next one has no event, and gets that item.
     """
     firsts = firsts[firsts < len(values)]
     return np.maximum.reduceat(values, firsts).tolist() if len(firsts) else []
@@ -413,7 +413,7 @@ def _live_at(device: Device, moment: int) -> tuple[U32, I64]:
 
 
 def _largest(snapshot: Snapshot, device: Device, rows: U32, sizes: I64) -> list[Largest]:
-    """The lines with the most of some bytes."""
+    """Return the lines with the most bytes."""
     found = by_line(snapshot, device, rows, sizes[:, None], 0, MOST_LARGEST)
     return [Largest(name, sums[0]) for name, sums in found]
 

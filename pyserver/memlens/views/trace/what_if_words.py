@@ -1,4 +1,4 @@
-"""What a replay comes to, in sentences."""
+"""Writes the outcome of a replay as sentences."""
 
 from msgspec import Struct
 
@@ -33,7 +33,7 @@ class WhatIfAnswer(Struct, frozen=True):
 
 
 def said(found: WhatIf) -> WhatIfAnswer:
-    """The outcome of replays, with its sentences."""
+    """Return the outcome of replays with its sentences."""
     return WhatIfAnswer(
         found,
         exactness(found.calibration),
@@ -45,7 +45,7 @@ def said(found: WhatIf) -> WhatIfAnswer:
 
 
 def exactness(found: Calibration) -> Text:
-    """How exactly the replay reproduces the trace, or why it can't be replayed."""
+    """Return how exactly the replay reproduces the trace, or why it can't be replayed."""
     if found.reason is not None:
         return phrase("This trace can't be replayed: {reason}", reason=found.reason)
     if not found.addresses:
@@ -80,7 +80,7 @@ def exactness(found: Calibration) -> Text:
 
 
 def conclusion(found: WhatIf) -> Text | None:
-    """What would have been different; None if the trace can't be replayed."""
+    """Return what would have been different; None if the trace can't be replayed."""
     recorded, *tried = found.rows
     if not tried:
         return None
@@ -108,7 +108,7 @@ def conclusion(found: WhatIf) -> Text | None:
 
 
 def largest(found: WhatIf) -> Text | None:
-    """The line with the most at the peak with the changes; None without any."""
+    """Return the line with the most bytes at the peak with the changes; None without changes."""
     if len(found.rows) < 2 or not found.rows[1].changes.kinds or not found.rows[1].largest:
         return None
     most = found.rows[1].largest[0]
@@ -121,7 +121,7 @@ def largest(found: WhatIf) -> Text | None:
 
 
 def computed_again(found: WhatIf) -> Text | None:
-    """How much of the requested recomputation took place; None if nothing was requested."""
+    """Return how much of the requested recomputation took place; None if none was requested."""
     again = found.again
     if again is None:
         return None
@@ -150,7 +150,7 @@ def fragmentation(found: WhatIf) -> Text | None:
 
 
 def _changed(found: WhatIf, recorded: Run, row: Run) -> Text:
-    """What is different with some changes."""
+    """Return some changes as text."""
     kinds = row.changes.kinds
     how = CHANGES[kinds[0]] if len(kinds) == 1 else phrase("With these changes")
     failure = row.out_of_memory
@@ -172,7 +172,7 @@ def _changed(found: WhatIf, recorded: Run, row: Run) -> Text:
             size=format_bytes(row.peak_reserved_bytes),
         )
     if row.peak_reserved_bytes <= found.reserved_before_bytes:
-        # before the trace the program may have needed as much, or not
+        # whether the program needed as much before the trace is unknown
         return phrase(
             "{how} {size} would have been allocated at the peak instead of {before}. Already before the first event "
             "{reserved} were reserved.",

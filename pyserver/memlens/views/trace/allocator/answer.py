@@ -38,7 +38,7 @@ class TraceEvent(Struct, frozen=True):
     size_bytes: int
     stream: str
     allocation: int | None
-    """The allocation that it starts or frees."""
+    """The allocation that the event starts or frees."""
 
 
 class SegmentState(Struct, frozen=True):
@@ -57,7 +57,7 @@ class SegmentState(Struct, frozen=True):
     pool: str | None
     """The private pool's id, ``"0, 1"``; None for the default pool and where the file does not say."""
     reserved_at_moment: int | None
-    """None if that was before the trace."""
+    """None if it was reserved before the trace."""
     first_block: int
     block_count: int
     known: bool
@@ -81,9 +81,9 @@ class AllocatorStateAnswer(Struct, frozen=True):
     active_bytes: int
     requested_bytes: int
     inactive_split_bytes: int
-    """Free in segments with other parts that are active."""
+    """Free bytes in segments that also have active parts."""
     outside_bytes: int
-    """Live in no segment of the file."""
+    """Live bytes outside of the file's segments."""
     segment_count: int
     offset: int
     segments: list[SegmentState]
@@ -92,7 +92,7 @@ class AllocatorStateAnswer(Struct, frozen=True):
     areas: list[Area]
     """The requested groups, the same as in the picture of the device."""
     truncated: bool
-    """Whether a segment has more blocks than fit into an answer, which then has the first ones."""
+    """Whether a segment has more blocks than fit into an answer: then only the first ones are sent."""
 
 
 def allocator_state(

@@ -49,7 +49,7 @@ def inferred_block_size(snapshot: Snapshot, device: Device, row: int) -> int | N
 def inferred_sizes(snapshot: Snapshot, own: Device) -> I64:
     """Block sizes only by the allocator's rules."""
     if bool((own.rounded % LEAST_BLOCK_BYTES != 0).any()):
-        # blocks of any size are from a profile of the CPU, whose allocator doesn't round
+        # blocks of arbitrary sizes come from a profile of the CPU, whose allocator doesn't round
         return np.asarray(own.size)
     sizes = rounded_up(own.size, divisions_of(snapshot))
     spans = segments_of(snapshot, own.info.device)
@@ -111,7 +111,7 @@ def rounded_up(sizes: I64, divisions: I64) -> I64:
 
 @kept
 def pending_moments(snapshot: Snapshot, device: int) -> U32:
-    """The moment from which each of a device's allocations waits for its free to complete; NEVER for those that don't.
+    """Return the moment from which each allocation of a device waits for its free to complete; NEVER for others.
 
     An allocation is pending from this moment until its end. If it was live before the trace and its free completes
     without a request in the trace, the request was before the trace, unless the trace has no requests.
@@ -121,7 +121,7 @@ def pending_moments(snapshot: Snapshot, device: int) -> U32:
     requests = np.flatnonzero(own.event_action == kernel.FREE_REQUESTED)
     owners = own.event_owner[requests]
     known = owners < len(pending)
-    # the first request counts, so it is written last
+    # the first request wins, so it is written last
     pending[owners[known][::-1]] = (requests[known][::-1] + 1).astype(np.uint32)
     unknown = pending == NEVER
     before = own.flags & kernel.BEFORE_TRACE != 0

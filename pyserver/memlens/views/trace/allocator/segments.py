@@ -67,7 +67,7 @@ def reserved_at(snapshot: Snapshot, device: int, moment: int) -> int:
 
 
 def joined(spans: Column, walls: U64) -> npt.NDArray[np.intp]:
-    """Where new segments begin among the spans of one moment, ordered by address.
+    """Return a mask of the spans of one moment, ordered by address, at which a new segment begins.
 
     Files have an expandable segment's mapped pieces as one segment for each contiguous range. ``walls`` are the
     addresses at which two of the final segments touch.
@@ -92,7 +92,7 @@ def walls_of(snapshot: Snapshot, device: int) -> U64:
 
 @kept
 def span_of_allocations(snapshot: Snapshot, device: int) -> U32:
-    """For each of the device's allocations the row of :func:`segments_of` that contains it, NEVER for none."""
+    """Return for each of the device's allocations the row of :func:`segments_of` around it; NEVER if there is none."""
     own, spans = device_of(snapshot, device), segments_of(snapshot, device)
     bases, base_of = np.unique(spans["address"], return_inverse=True)
     found = np.empty(len(own.address), np.uint32)

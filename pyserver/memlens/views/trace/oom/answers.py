@@ -87,12 +87,12 @@ class PinningLine(Struct, frozen=True):
     operator: Text | None
     count: int
     bytes: int
-    """Its blocks there."""
+    """The bytes of its blocks there."""
     segments: int
     pinned_bytes: int
     """Free bytes in these segments."""
     alone_bytes: int
-    """Free bytes in those of them in which no other line has a block."""
+    """Free bytes in those segments in which no other line has a block."""
     largest_allocation: int
     stacks: list[int]
 
@@ -103,7 +103,7 @@ class Finding(Struct, frozen=True):
     code: str
     text: Text
     advice: bool
-    """Whether it says what would have helped, and not what happened."""
+    """Whether the sentence says what would have helped, rather than what happened."""
     frame: Frame | None = None
     allocation: int | None = None
 
@@ -127,7 +127,7 @@ class OomAnswer(Struct, frozen=True):
     moment: int
     time_us: float | None
     requested_bytes: int
-    """The request as the allocator recorded it, rounded up to its blocks. 0 if unknown, which the headline says."""
+    """The request as the allocator recorded it, rounded up to whole blocks; 0 if unknown, as the headline says."""
     driver_bytes: int
     """What the allocator would have requested from the driver by its default rules."""
     device_free_bytes: int | None
@@ -137,7 +137,7 @@ class OomAnswer(Struct, frozen=True):
     asked_at: Frame | None
     """The Python line of the request, the user's if there is one; None if none was recorded."""
     asked_by: Text
-    """The same in words: where the request came from, or why that isn't known and what is."""
+    """Where the request came from, as text; if unknown, why, and what is known instead."""
     gap: Gap
     segments_known: bool
     verdict: Verdict

@@ -1,4 +1,4 @@
-"""Which allocations keep segments reserved that are mostly free: a segment is only returned without any block in it."""
+"""Allocations that keep mostly free segments reserved: a segment with any block in it can't be returned."""
 
 from collections.abc import Iterator
 from typing import Any, NamedTuple
@@ -18,7 +18,7 @@ from memlens.views.selection.columns import NEVER, frame, operator_of_stack
 from memlens.views.trace.allocator.state import INACTIVE, AllocatorState
 from memlens.views.trace.oom.answers import PinningLine
 
-# in place of the frame of what was allocated before recording and has no stack
+# instead of a frame, for memory allocated before recording, which has no stack
 _EARLY = np.uint32(NEVER - 1)
 
 
@@ -27,28 +27,28 @@ class Pin(NamedTuple):
 
     label: int
     blocks: npt.NDArray[np.intp]
-    """Places of the blocks that were grouped."""
+    """Indexes of the blocks."""
     segments: int
     free_bytes: int
-    """Free in these segments."""
+    """Free bytes in these segments."""
     alone_bytes: int
-    """Free in those of them that have blocks of this label only."""
+    """Free bytes in segments with blocks of this label only."""
 
 
 def split_segments(state: AllocatorState) -> npt.NDArray[np.intp]:
-    """The segments with blocks and free pieces, but for expandable ones, whose free pages can be returned."""
+    """Return the segments with blocks and free pieces, except expandable ones, whose free pages can be returned."""
     segments = state.segments
     used = (segments["active"] > 0) & (segments["active"] < segments["size"])
     return np.flatnonzero(used & (segments["flags"] & EXPANDABLE == 0))
 
 
 def held_blocks(state: AllocatorState, segments: npt.NDArray[np.intp]) -> npt.NDArray[Any]:
-    """The blocks in some segments that aren't free."""
+    """Return the blocks in use in some segments."""
     return state.blocks[(state.blocks["state"] != INACTIVE) & np.isin(state.blocks["segment"], segments)]
 
 
 def pins(state: AllocatorState, held: npt.NDArray[Any], labels: I64, most: int) -> Iterator[Pin]:
-    """Group blocks by their labels; those first in whose segments most is free."""
+    """Group blocks by label, those in the segments with the most free bytes first."""
     free = state.segments["size"] - state.segments["active"]
     pairs = np.unique(np.stack((labels, held["segment"].astype(np.int64))), axis=1)
     owners, labels_in = np.unique(pairs[1], return_counts=True)
@@ -73,7 +73,7 @@ def labels_of_rows(snapshot: Snapshot, device: Device, rows: U32) -> U32:
 
 
 def line_of(snapshot: Snapshot, label: int, stack: int) -> tuple[Frame | None, Text | None]:
-    """The frame of a label, and the operator of a stack that has no line of Python."""
+    """Return the frame of a label, and the operator if its stack has no line of Python."""
     if label == NEVER:
         return None, None
     if label == _EARLY:
@@ -86,7 +86,7 @@ def line_of(snapshot: Snapshot, label: int, stack: int) -> tuple[Frame | None, T
 def pinning_lines(
     snapshot: Snapshot, device: Device, state: AllocatorState, segments: npt.NDArray[np.intp], most: int
 ) -> list[PinningLine]:
-    """The lines with blocks in some segments, those first in whose segments most is free."""
+    """Return the lines with blocks in some segments, those in the segments with the most free bytes first."""
     held = held_blocks(state, segments)
     found = []
     for pin in pins(state, held, labels_of_rows(snapshot, device, held["row"]).astype(np.int64), most):

@@ -1,4 +1,4 @@
-"""What lines are called in sentences about out-of-memory events."""
+"""Names of lines in sentences about out-of-memory events."""
 
 from typing import assert_never
 
@@ -7,7 +7,7 @@ from memlens.views.answers import Frame, FrameSource
 
 
 def place_name(frame: Frame | None, operator: Text | None) -> Text:
-    """The name of a line in a sentence, or why there is none."""
+    """Return the name of a line in a sentence, or why it has none."""
     if frame is None:
         if operator:
             return phrase("what was {reason}", reason=operator)
@@ -21,7 +21,7 @@ def place_name(frame: Frame | None, operator: Text | None) -> Text:
 
 
 def marked(line: str, source: FrameSource) -> Text:
-    """A line, and how it is known where no stack was recorded on it."""
+    """Return a line, marked with its source if no stack was recorded for it."""
     match source:
         case "recorded":
             return Text(line)

@@ -33,7 +33,7 @@ def summary(answers: list[OomAnswer]) -> Iterator[str]:
 
 
 def _why_none(info: SnapshotInfo) -> str:
-    """Why there is no event: only a trace that records such events shows that none happened."""
+    """Return why there is no event: only a trace that records such events proves that none happened."""
     of_pack = registry.format_of_kind(info.kind)
     if of_pack is not None and of_pack.without_ooms:
         return of_pack.without_ooms

@@ -1,8 +1,8 @@
-"""The groups that a picture of live memory is made of, and in which order their allocations lie.
+"""The groups of a picture of live memory, and the order of their allocations in it.
 
-The largest groups of a device are *areas* of the picture; everything else is the last area, "other". If groups are of
-stacks, the first area, at the bottom, is what has no stack; then follow those with the most bytes at the peak, the
-largest lowest. They depend only on the device and its filter, so areas and their colours are the same at every zoom.
+The largest groups of a device are *areas* of the picture; everything else is the last area, "other". If stacks are
+grouped, the lowest area is memory without a stack. The others are ordered by bytes at the peak, the largest lowest.
+They depend only on the device and its filter, so areas and their colours are the same at every zoom.
 """
 
 from dataclasses import dataclass
@@ -35,7 +35,7 @@ OTHER = -1
 
 _LOOKED_AT = 256
 _MOST_SUMS = 1 << 21
-"""The most moments at which groups are compared, and the most sums that are made for that."""
+"""Limits on the moments at which groups are compared, and on the sums made for that."""
 _NEVER_SEEN = np.iinfo(np.int64).max
 _NO_LIT = np.empty(0, np.uint8)
 
@@ -55,7 +55,7 @@ class Areas:
     codes: U8
 
     def ordered(self, device: Device, rows: U32) -> U32:
-        """Some rows in the order of the picture, the lowest first."""
+        """Return some rows in the order of the picture, the lowest first."""
         order: U32 = rows[np.lexsort((rows, -device.size[rows], self.codes[rows]))]
         return order
 
@@ -70,7 +70,7 @@ def areas_of(snapshot: Snapshot, number: int, filter_text: str, by: GroupedBy) -
 def picture_order(
     snapshot: Snapshot, device: Device, moment: int, filter_text: str, by: GroupedBy | None
 ) -> U32:
-    """The rows that are live at a moment, from the bottom of the picture up."""
+    """Return the rows that are live at a moment, from the bottom of the picture up."""
     rows = live_rows(device, moment)
     if by is None:
         return rows
@@ -129,7 +129,7 @@ def _figures(device: Device, codes: U32, groups: int) -> tuple[I64, I64]:
     axis = device.info.event_axis
     box = Box("event", axis.x0, max(axis.x1, axis.x0 + 1), 0.0, 1.0, columns, 1)
     grid = grid_of(device, device, box)
-    # one of them has the peak, as each shows the moment with the most memory
+    # one of them is the peak, as each column shows its moment with the most memory
     sums = np.zeros((1, columns, groups), np.int64)
     live_by_group(
         device.size, device.end, device.end_64, device.end_4096, codes, _NO_LIT, grid.moments, grid.stops,

@@ -128,7 +128,7 @@ def draw(
 
 
 def grid_of(device: Device, moments_of: Device, box: Box) -> Grid:
-    """Each column shows the one of its moments at which the most bytes of ``moments_of`` are live."""
+    """Return a grid whose columns show the moments at which the most bytes of ``moments_of`` are live."""
     extent = axis_range(device, box.axis)
     edges = np.linspace(box.x0, box.x1, box.columns + 1)
     # columns outside of the device's extent stay empty
@@ -137,7 +137,7 @@ def grid_of(device: Device, moments_of: Device, box: Box) -> Grid:
     low, high = moments_between(device, box.axis, edges)
     moments = np.empty(box.columns, np.uint32)
     ranges.peaks(moments_of.live, moments_of.live_64, moments_of.live_4096, low, high, moments)
-    # concatenated they ascend
+    # ascending when concatenated
     looked_at = np.stack((low, moments, high), axis=1, dtype=np.int64)
     started = np.empty(looked_at.shape, np.int64)
     ranges.count_until(device.start, looked_at.reshape(-1), started.reshape(-1))

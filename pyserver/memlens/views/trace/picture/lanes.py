@@ -27,10 +27,10 @@ LANE = np.dtype(
 )
 GROUP = np.dtype([("y", "<i8"), ("size", "<i8"), ("stream", "<i4"), ("pool", "<i4"), ("lanes", "<u4")])
 NO_SEGMENT = -1
-"""Stream and pool of the group for what is in no segment of the file."""
+"""Stream and pool of the group for memory outside of the file's segments."""
 
 _ABSURD_BYTES = 1 << 40
-"""More memory than any device has: an artificial segment of a profile, of which only the used parts are shown."""
+"""More memory than any device has. Such a segment is a profile's artificial one: only its used parts are shown."""
 _PART_GAP = 16 << 20
 _LANE_GAPS, _LARGEST_LANE_GAP = 0.06, 0.005
 _GROUP_GAPS, _LARGEST_GROUP_GAP = 0.15, 0.04
@@ -56,7 +56,7 @@ class Layout:
 class Reserved:
     """The ranges of addresses that are drawn as reserved, ordered by start, with columns like those of allocations.
 
-    What is in no segment of the file isn't known to be reserved.
+    Memory outside of the file's segments isn't known to be reserved.
     """
 
     def __init__(self, ranges: npt.NDArray[Any]) -> None:
@@ -136,7 +136,7 @@ def _ranges(snapshot: Snapshot, device: int) -> tuple[npt.NDArray[Any], npt.NDAr
 
 
 def _parts_in_use(addresses: U64, sizes: I64) -> tuple[npt.NDArray[Any], npt.NDArray[np.intp]]:
-    """The ranges that some blocks ever used, without gaps, and for each block the row of its range."""
+    """Return the ranges that some blocks ever used, without gaps, and for each block the row of its range."""
     order = np.argsort(addresses, kind="stable")
     first = addresses[order]
     stops = np.maximum.accumulate(first + np.minimum(sizes[order].astype(np.uint64), ~first))

@@ -1,7 +1,7 @@
-"""Whether what repeats in a trace are a model's layers, which are as regular as steps but within one pass.
+"""Distinguishes a model's layers from steps: layers are as regular as steps, but repeat within one pass.
 
-Layers repeat twice: when they run, below one line of a ``forward``, and before that when they are built, one after the
-other in a loop of a constructor, or moved to a device. What is built isn't freed, and isn't built again.
+Layers repeat twice: first when they are built, one after the other in a loop of a constructor, or moved to a device;
+then when they run, below one line of a ``forward``. What is built isn't freed, and isn't built again.
 """
 
 from typing import NamedTuple, Self
@@ -25,9 +25,9 @@ class Calls(NamedTuple):
     nearest: I64
     """The nearest node at or above a node that has a place, 0 for none."""
     above: I64
-    """The same, starting above the node."""
+    """Like ``nearest``, starting above the node."""
     other_lines: list[set[int]]
-    """For each place the places of the same function on other lines."""
+    """For each place, the places of the same function on other lines."""
 
     @classmethod
     def of(cls, snapshot: Snapshot, called: str = "forward") -> Self | None:
@@ -93,7 +93,7 @@ def are_layers(
     first: I64,
     last: I64,
 ) -> bool:
-    """Whether what repeats are a model's layers: whether most of some windows are.
+    """Whether a repetition consists of a model's layers: whether most of some windows do.
 
     ``stacks`` and ``start`` are of allocations in order of time; a window is the events after ``first`` up to ``last``.
     """
