@@ -7,7 +7,7 @@ export interface AddBookmarkParams {
   note: string;
 }
 
-/** Recomputation: the number of recomputed allocations, of those that were asked for, and of their layers. */
+/** Recomputation: the numbers of recomputed and of requested allocations, and of their layers. */
 export interface Again {
   allocations: number;
   of_allocations: number;
@@ -283,7 +283,7 @@ export interface ChangedLine {
   lines: number[];
 }
 
-/** Filters, by what is changed of the allocations that any of them matches. */
+/** Filters for each kind of change; an allocation is changed if any filter matches. */
 export interface Changes {
   without: string[];
   halve: string[];
@@ -291,7 +291,7 @@ export interface Changes {
   recompute: string[];
 }
 
-/** A class: `type` is the number of the type of its objects, None where the dump has no type of it. */
+/** A class. `type` is the number of the type of its instances; None if the dump has no such type. */
 export interface ClassRow {
   type: number | null;
   object: number;
@@ -693,9 +693,9 @@ export interface CutAnswer {
 }
 
 /**
- * A reference that has to go: whose it is, and how the holder reaches that, as `.cache.map.table`.
+ * A reference to remove: its source, and the way to it from the holder, as `.cache.map.table`.
  *
- * The last name of `way` is the reference's own.
+ * `way` ends with the reference's own name.
  */
 export interface CutReference {
   source: ObjectRow;
@@ -795,7 +795,7 @@ export interface EditedLines {
   added: number;
 }
 
-/** The other images that have the same pixels as one, the first of them, and how many there are. */
+/** The first of the other images with the same pixels, and the number of all. */
 export interface EqualImages {
   rows: ObjectRow[];
   total: number;
@@ -823,7 +823,7 @@ export interface Failure {
   missing_bytes: number | null;
 }
 
-/** A field that isn't a reference; of an array of numbers its length, and an element. */
+/** A field that isn't a reference; for an array of numbers, its length or an element. */
 export interface FieldRow {
   name: string;
   kind: string;
@@ -1262,7 +1262,7 @@ export interface FoundCell {
   title: string;
 }
 
-/** Reserved memory outside of blocks, when that mattered most. */
+/** Reserved memory outside of blocks, at the moment when it mattered most. */
 export interface Fragmentation {
   moment: number;
   when: 'most reserved' | 'out of memory' | 'peak';
@@ -1303,7 +1303,7 @@ export interface FxTrace {
   frames: Frame[];
 }
 
-/** Images `offset` and on of `total`, equal ones as one; the sums are of all `images`. */
+/** The rows from `offset` on, of `total`. The sums are over all `images`. */
 export interface GalleryAnswer {
   rows: GalleryRow[];
   offset: number;
@@ -1315,9 +1315,9 @@ export interface GalleryAnswer {
 }
 
 /**
- * An image, or several that have the same pixels; sizes are of all of them.
+ * An image, or several with equal pixels; sizes are sums over them.
  *
- * `object` is the first in the dump of those that are largest.
+ * `object` is the largest; the first in the dump if several are.
  */
 export interface GalleryRow {
   object: ObjectRow;
@@ -1435,9 +1435,9 @@ export interface GroupAnswer {
 }
 
 /**
- * Objects of one type, package or module that are below one node of a tree. `node` is its number as a group.
+ * Objects of one type, package or module below one node of a tree. `node` is the number of their group.
  *
- * A root that is no object has the type `(roots)`, the node that unreachable objects are below `(unreachable)`.
+ * The type is `(roots)` for a root that is not an object, `(unreachable)` for the node above unreachable objects.
  */
 export interface GroupNode {
   node: number;
@@ -1604,7 +1604,7 @@ export interface HeapAtResult {
   filter: string | null;
 }
 
-/** A bookmark with what it is about: `object` of an object, else `name` of a type or a group. */
+/** A bookmark and its subject: `object` for an object, else the `name` of a type or a group. */
 export interface HeapBookmark {
   bookmark: number;
   place: ObjectPlace | TypePlace | GroupPlace;
@@ -1758,7 +1758,7 @@ export interface HeapObjectsParams {
   limit: number;
 }
 
-/** Parts of the heap, each the largest first. `spaces` is empty where the file has none, `flags` likewise. */
+/** Shares of the heap, the largest first. `spaces` and `flags` are empty if the file has none. */
 export interface HeapOverviewAnswer {
   objects: number;
   shallow_bytes: number;
@@ -1916,7 +1916,7 @@ export interface HeapTypeParams {
   kind: number;
 }
 
-/** Types `offset` and on of `total`; `objects` and `shallow_bytes` are of all that fit. */
+/** The rows from `offset` on, of `total`; `objects` and `shallow_bytes` count all matching objects. */
 export interface HeapTypesAnswer {
   rows: TypeRow[];
   offset: number;
@@ -2082,8 +2082,8 @@ export interface HowLargeParams {
 /**
  * An image as a file in base64, or why there is none.
  *
- * `media` is `image/png`, `image/jpeg` or `image/webp`. Of a large image only every `every`-th row and
- * column is there.
+ * `media` is `image/png`, `image/jpeg` or `image/webp`. A large image is drawn with
+ * every `every`-th row and column only.
  */
 export interface ImageAnswer {
   width: number;
@@ -2108,7 +2108,7 @@ export interface InitializationOptions {
   texts: Record<string, string>;
 }
 
-/** Instances `offset` and on of `total`. */
+/** The instances from `offset` on, of `total`. */
 export interface InstancesAnswer {
   type: TypeRow;
   instances: ObjectRow[];
@@ -2136,10 +2136,10 @@ export interface Largest {
 /**
  * The smallest set of references to cut so that objects are freed. If there are several, the one nearest to them.
  *
- * `holder` is the nearest object that is on all paths to them; None where roots hold them by paths that have no
- * object in common. `references` is empty where a root itself is among what would have to go, where no root reaches
- * the objects, and where that isn't worked out: `count` then says how many references they would be at least, 0
- * where that isn't known. The bytes are what would be freed without all of them, None where that isn't worked out.
+ * `holder` is the nearest object on all paths to them; None if paths from roots have no object in common.
+ * `references` is empty if a root itself would have to be removed, if the objects are unreachable, and if the cut is
+ * too large to compute: `count` is then a lower bound on its size, 0 if unknown. The bytes would be freed without
+ * all of these references; None if not computed.
  */
 export interface LeastCutAnswer {
   objects: number;
@@ -2420,9 +2420,9 @@ export interface MomentPlace {
 /**
  * Objects by when they were allocated, in bins of `bin_us` from the start of the recording on.
  *
- * A bin has the objects that `since:` its beginning and `until:` its end have. `fitting_bytes` are those of the
- * objects that fit the filter without these terms, None if it has no others; `allocated_bytes` is None where the
- * recorder didn't write it down. The last two are of objects that existed before.
+ * A bin has the objects that match `since:` its beginning and `until:` its end. `fitting_bytes` counts the
+ * objects that match the filter's other terms; None if it has no other terms. `allocated_bytes` is None if the
+ * recorder didn't write it down. `before_bytes` and `before_objects` are of objects older than the recording.
  */
 export interface MomentsAnswer {
   bin_us: number;
@@ -2434,7 +2434,7 @@ export interface MomentsAnswer {
   before_objects: number;
 }
 
-/** An object with the first of everything about it, and how many there are. */
+/** An object, with the first rows and the totals of everything about it. */
 export interface ObjectAnswer {
   object: ObjectRow;
   roots: RootRow[];
@@ -2535,9 +2535,9 @@ export interface ObjectsLink {
 }
 
 /**
- * References of a name: those of a type's objects and of its class, or of all objects where `type` is None.
+ * References of a name: of a type's objects and its class, or of all objects if `type` is None.
  *
- * An engine's own are meant by `map (internal)`, and by `map` where nothing has a property of that name.
+ * `map (internal)` means the engine's own references, as does `map` if there is no such property.
  */
 export interface OneName {
   is: 'name';
@@ -2651,7 +2651,7 @@ export interface OverviewParams {
   filter?: string;
 }
 
-/** Types of one package or of one kind. What they retain is what none of these types' objects dominates. */
+/** The types of one package or kind. An object retained by another object of these types is counted once. */
 export interface PackageRow {
   name: string;
   types: number;
@@ -2662,7 +2662,7 @@ export interface PackageRow {
   native_retained_bytes: number | null;
 }
 
-/** Packages or kinds of types `offset` and on of `total`. */
+/** The packages or kinds from `offset` on, of `total`. */
 export interface PackagesAnswer {
   rows: PackageRow[];
   offset: number;
@@ -2686,10 +2686,10 @@ export interface PageRow {
 }
 
 /**
- * A path from a root: `root` is the root object, and each of `steps` a reference and where it leads.
+ * A path from a root: `root` is the root object, each of `steps` a reference and its target.
  *
- * The last step leads to the object that is explained. Of a path of more than 1,000 steps the middle is left out, and
- * `left_out` says how many steps that is; they would follow the first 500.
+ * The last step leads to the explained object. A path of more than 1,000 steps lacks its middle: `left_out` steps
+ * after the first 500.
  */
 export interface Path {
   root: ObjectRow;
@@ -2700,9 +2700,9 @@ export interface Path {
 }
 
 /**
- * A step that some paths share: a reference called `name` leads to objects of a type.
+ * A step shared by paths: a reference named `name` to objects of a type.
  *
- * `objects` are those explained whose paths lead through it, `ends` those that it leads to itself.
+ * `objects` counts the explained objects whose paths pass here, `ends` those among its own targets.
  */
 export interface PathNode {
   node: number;
@@ -2719,7 +2719,7 @@ export interface PathNode {
   freed_native_bytes: number | null;
 }
 
-/** A node's children, the one with the most bytes below it first, and the number of explained objects. */
+/** A node's children, the one with the most bytes below it first; and the number of explained objects. */
 export interface PathNodesAnswer {
   rows: PathNode[];
   offset: number;
@@ -2733,11 +2733,11 @@ export interface PathNodesAnswer {
 }
 
 /**
- * A reference and where it leads.
+ * A reference and its target.
  *
- * `freed_bytes` would be freed without the references from the step before to this: what the object retains where
- * every path to it passes there, else 0. Where others are left out, it is what would be freed besides. None where that
- * isn't worked out.
+ * `freed_bytes` would be freed without the references from the previous step to this one: what the object retains if
+ * every path to it passes there, else 0. If references are left out, it is what would be freed in addition. None if
+ * not computed.
  */
 export interface PathStep {
   kind: string;
@@ -2749,7 +2749,7 @@ export interface PathStep {
   freed_native_bytes: number | null;
 }
 
-/** Paths; `complete` if they begin at all roots that there are. `without` is None where nothing is left out. */
+/** Paths; `complete` if they begin at all roots. `without` is None if nothing is left out. */
 export interface PathsAnswer {
   object: ObjectRow;
   paths: Path[];
@@ -2926,7 +2926,7 @@ export interface ProgressParams {
   fraction: number | null;
 }
 
-/** The objects of a realm, of several, or of none. */
+/** The objects of one realm, of several realms, or of none. */
 export interface RealmRow {
   object: number | null;
   name: Text;
@@ -2984,9 +2984,9 @@ export interface RedactResult {
 }
 
 /**
- * A reference: `name` is a field's name, or an index as `[3]`, `[?]` where the file doesn't know it.
+ * A reference. `name` is a field's name or an index: `[3]`, or `[?]` if unknown.
  *
- * `object` is what is at its other end.
+ * `object` is the object at its other end.
  */
 export interface ReferenceRow {
   kind: string;
@@ -3060,7 +3060,7 @@ export interface ReservedParams {
   filter?: string;
 }
 
-/** The memory that a set of objects retains: the objects themselves and all that only they keep alive. */
+/** The memory that a set of objects retains: their own, and everything that only they keep alive. */
 export interface RetainedAnswer {
   chosen: number;
   objects: number;
@@ -3408,7 +3408,7 @@ export interface StackParams {
   filter?: string;
 }
 
-/** A part of what a thread has: its object, its thread locals, what no frame holds, or a frame of its stack. */
+/** A part of a thread: its object, its thread locals, objects held outside of frames, or a frame of its stack. */
 export interface StackRow {
   part: 'frame' | 'no frame' | 'object' | 'thread locals';
   depth: number | null;
@@ -3529,7 +3529,7 @@ export interface TextPart {
   objects: ObjectsLink | null;
 }
 
-/** A thread: `shallow_bytes` are its object's own, and `retained_bytes` would be freed if it ended. */
+/** A thread: `shallow_bytes` are its object's own, and `retained_bytes` what would be freed if it ended. */
 export interface ThreadRow {
   thread: number;
   name: string;
@@ -3544,21 +3544,21 @@ export interface ThreadRow {
   failed_at: Frame | null;
 }
 
-/** Parts `offset` and on of `total`: the innermost frame first, after what no frame holds. */
+/** The parts from `offset` on, of `total`: what no frame holds, then frames, innermost first. */
 export interface ThreadStackAnswer {
   rows: StackRow[];
   offset: number;
   total: number;
 }
 
-/** Threads `offset` and on of `total`, those that retain most first. */
+/** The threads from `offset` on, of `total`; those that retain most first. */
 export interface ThreadsAnswer {
   rows: ThreadRow[];
   offset: number;
   total: number;
 }
 
-/** An image for a gallery: a file in base64, or why there is none. A file of the dump's is as large as it is. */
+/** An image for the gallery: a file in base64, or why there is none. Image files in the dump keep their size. */
 export interface Thumbnail {
   object: number;
   media: string;
@@ -3668,11 +3668,11 @@ export interface TypePlace {
 }
 
 /**
- * A type. `retained_bytes` are those of its instances that no other instance of it dominates.
+ * A type. `retained_bytes` is the sum over its instances that no other instance dominates.
  *
- * `file` and `line` are where it is defined, if that is known; the file alone may be inferred from its name. In
- * sampled dumps an object of the file stands for several of the program: the estimates are by the type's multiplier,
- * and None in other dumps.
+ * `file` and `line` are its definition, if known; a file without a line may be inferred from its name. In sampled
+ * dumps an object stands for several of the program: estimates multiply by the type's factor. They are None in other
+ * dumps.
  */
 export interface TypeRow {
   number: number;
@@ -3691,14 +3691,14 @@ export interface TypeRow {
   unreachable_bytes: number;
 }
 
-/** What a variable refers to. `name` is empty if the file doesn't have it; `kind` is the kind of root. */
+/** A variable and its object. `name` is empty if it is not in the file; `kind` is the kind of root. */
 export interface VariableRow {
   name: string;
   kind: string;
   object: ObjectRow;
 }
 
-/** Variables `offset` and on of `total`, those whose objects retain most first. */
+/** The variables from `offset` on, of `total`; those whose objects retain most first. */
 export interface VariablesAnswer {
   rows: VariableRow[];
   offset: number;
@@ -3768,7 +3768,7 @@ export interface WhatIfParams {
   changes: Changes;
 }
 
-/** The memory that only the omitted references keep alive, and the objects among what is omitted. */
+/** The memory that only the omitted references keep alive, and the objects whose references are omitted. */
 export interface WithoutAnswer {
   objects: ObjectRow[];
   freed_objects: number;

@@ -167,13 +167,13 @@ def format_of(path: Path) -> str | None:
 def test_every_format_has_a_test_and_a_file_to_damage() -> None:
     assert {format_of(path) for path in some(CORPUS.glob("file/*"))} - {None} == {*FORMATS}
     for pack in registry.packs():
-        tests = "".join(f"{path.stem[5:]} {path.read_text('utf-8')}" for path in tests_of(pack.name))
+        tests = "".join(f"{path.stem[5:]} {path.read_text('utf-8')}" for path in modules_of_tests(pack.name))
         for form in pack.formats:
             words = {form.name, form.kind or form.name, form.reader.place.rpartition(".")[2]}
             assert any(re.search(rf"\b{re.escape(word)}\b", tests) for word in words), form.name
 
 
-def tests_of(pack: str) -> list[Path]:
+def modules_of_tests(pack: str) -> list[Path]:
     return sorted((PACKAGE / "packs" / pack / "tests").glob("test_*.py"))
 
 

@@ -12,7 +12,7 @@ _TABLES = frozenset(("Map", "Set", "WeakMap", "WeakSet"))
 
 
 def sizes(case: GraphCase) -> tuple[Numbers, Numbers]:
-    """JavaScript's maps and sets, and how many references from their tables aren't the engine's own.
+    """Return JavaScript's maps and sets, and the number of their tables' references that aren't the engine's own.
 
     Small integers aren't objects, so a table of integers has no references either: it counts as empty only at the
     smallest size.

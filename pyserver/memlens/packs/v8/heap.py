@@ -35,10 +35,10 @@ from memlens.texts import phrase
 
 _MOST_U8, _MOST_U32, _MOST_U64 = 0xFF, 0xFFFFFFFF, 2**60
 _MOST_KINDS = 84
-"""Kinds of references are stored in a byte, three times: those that count for dominators, and two groups that don't.
-One more is for keys."""
+"""A byte has the kind of a reference. Each kind has three numbers: counted by dominators, and two groups that are not;
+one more number is for keys."""
 _MOST_HEADER_TYPES = 1 << 20
-"""Newer versions of Julia list each type of objects as a type of nodes, and write the lowest byte of its number."""
+"""Limit on node types: newer versions of Julia list each of their types, and write its number's lowest byte only."""
 
 _FIRST = re.compile(
     rb'\{\s*"(?:(?:nodes|edges)"\s*:\s*\[\s*[\d\]]|snapshot"\s*:\s*\{\s*"(?:meta|node_count)")'
@@ -47,7 +47,7 @@ _WEBKIT = re.compile(rb'\{\s*"version"\s*:\s*\d+\s*,\s*"type"\s*:\s*"(?:Inspecto
 """How JavaScriptCore's snapshots begin (``HeapSnapshotBuilder.cpp`` of WebKit)."""
 
 _MOST_SCOPE_NUMBERS = 1 << 26
-"""In each section about scopes; large pages have some millions."""
+"""Limit on the numbers in each section about scopes; large pages have a few million."""
 
 Rows = dict[str, npt.NDArray[Any]]
 """Columns by the names of fields."""
@@ -86,7 +86,7 @@ def read(source: Source, _scratch: Path, report: Report) -> Graph:
 
 
 def columns_of(source: Source, report: Report) -> Snapshot:
-    """Read the columns alone, as they stand in the file. Raises as :func:`read` does."""
+    """Read only the columns, as they are in the file. Raises as :func:`read` does."""
     return _columns(source, report, ahead=False)[0]
 
 
@@ -95,7 +95,7 @@ class _NotAheadError(Exception):
 
 
 def _columns(source: Source, report: Report, *, ahead: bool) -> tuple[Snapshot, Removed | None, int | None]:
-    """A file's columns, what Memlens removed from it, and how many references it changed."""
+    """Return a file's columns, what Memlens removed from it, and the number of references that it changed."""
     file = _File(source, report, ahead=ahead)
     return file.snapshot(), file.removed, file.redirected
 
@@ -325,7 +325,7 @@ class _File:
     def _kept_of_edges(self, types: int, nodes: int) -> dict[str, _Column]:
         return {
             "type": _Column(np.uint8, types - 1),
-            # of an element whose index it doesn't know, Julia writes 2**64 - 1 (JuliaLang/julia issue 51576)
+            # for an element with an unknown index Julia writes 2**64 - 1 (JuliaLang/julia issue 51576)
             "name_or_index": _Column(np.uint32, NONE, is_clipped=True),
             "to_node": _Column(np.uint32, nodes - 1, len(self._meta.node_fields)),
         }
@@ -414,7 +414,7 @@ class _File:
         return samples
 
     def _scopes(self, objects: int, texts: int) -> tuple[Scopes | None, bool]:
-        """The scopes of variables; and whether the file has any that are damaged or in another layout."""
+        """Return the scopes of variables, and whether the file has damaged or unknown ones."""
         if not self._has(SCOPES):
             return None, False
         meta, tables = self._meta, list[dict[str, I64]]()
@@ -429,7 +429,7 @@ class _File:
         return scopes, scopes is None
 
     def _signed(self, section: str) -> I64 | None:
-        """Numbers that may be negative; None where there is something else."""
+        """Parse numbers that may be negative; None if there is anything else."""
         start, end = self._sections.spans.get(section, (0, 0))
         is_array = self._data[start : start + 1] in (b"[", b"")
         if not is_array or kernel.count_items(self._data, start, end) > _MOST_SCOPE_NUMBERS:
@@ -452,7 +452,7 @@ class _File:
 
 
 def _names(types: list[list[str] | str], what: str, most: int) -> list[str]:
-    """The names of the values of the first field, which is the type."""
+    """Return the names of the values of the first field, the type."""
     if not types or isinstance(types[0], str) or not 0 < len(types[0]) <= most:
         raise DamagedSnapshotError(phrase("The header's {what} are not a heap snapshot's", what=what))
     return types[0]

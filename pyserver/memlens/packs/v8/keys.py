@@ -22,7 +22,7 @@ _NAMES_OF = (
     "hidden", "array", "code", "closure", "native", "synthetic", "symbol", "object shape", "wasm object", "jl_task_t",
     "jl_module_t", "jl_array_t", "jl_datatype_t", "jl_svec_t", "jl_sym_t",
 )  # fmt: skip
-"""Types of objects whose names are no data."""
+"""Types of objects whose names are not data."""
 
 PARTS_OF_CODE = (
     "(constant pool)", "", "system / ObjectBoilerplateDescription", "system / ClassBoilerplate", "system / ScopeInfo",
@@ -55,7 +55,7 @@ _GLOBALS_BEGIN = ("Window / ", "Window (", "Window [", "global / ", "global (", 
 _GLOBALS = frozenset(
     ("NaN", "Infinity", "undefined", "globalThis", "global", "window", "self", "document", "location", "top")
 )
-"""Its properties that aren't functions or objects of the same name."""
+"""Properties of globalThis that aren't functions or objects of the same name."""
 
 _CALLED, _PAIR = ("get ", "set "), "system / AccessorPair"
 """Prefixes of accessor properties, and two accessor functions."""
@@ -199,7 +199,7 @@ class _Judgement:
         return found
 
     def _are_prototypes(self, rows: Rows) -> Mask:
-        """Which properties named ``constructor`` belong to the constructor's prototype."""
+        """Return a mask of the ``constructor`` properties that belong to the constructor's prototype."""
         known = np.isin(self._names, [self._snapshot.text_number(name) for name in _PROTOTYPES])
         of = self._rows[known]
         owners, target = self._owners(of), self._references.target.astype(np.int64)

@@ -31,7 +31,7 @@ _MOST_TRIED = 12
 
 
 def detached_nodes(case: GraphCase) -> Iterator[Ranked]:
-    """Nodes of the DOM that are in no document any more retain 16 KiB; with what holds the largest tree."""
+    """DOM nodes detached from their document retain 16 KiB. Names the holder of the largest tree."""
     flags = case.snapshot.graph_names.flags
     if "detached" not in flags or case.snapshot.objects.flags is None:
         return
@@ -99,7 +99,7 @@ def _of_emitters(case: GraphCase) -> Iterator[Ranked]:
             if len(members) >= LEAST_LISTENERS:
                 found.append((members, reference, target, name, is_key))
     for members, reference, target, name, is_key in longest(found):
-        # a key is what a string contains
+        # keys are contents of strings
         event = "…" if is_key else plain_name(case.snapshot.strings.head(name, 40))
         query = f"SELECT retained(target) FROM refs WHERE source = {target} AND kind = 'element'"
         emitter = int(case.sources(np.array([reference]))[0])
@@ -170,7 +170,7 @@ def _of_keepers(case: GraphCase, keepers: _Keepers, total: int) -> Ranked:
 
 
 def _closures(closures: int, functions: int, named: Text) -> Text:
-    """The closures of some functions, with the number of functions where the sentence doesn't list them."""
+    """Return the closures of some functions as text, with the number of functions if the sentence doesn't list them."""
     if functions == 1:
         return phrase(
             plural(closures, "{n} closure {function}", "{n} closures {function}"), n=closures, function=named
@@ -221,7 +221,7 @@ def _keepers(case: GraphCase) -> Iterator[_Keepers]:
     begins, places = np.flatnonzero(is_first), np.cumsum(is_first) - 1
     numbers = frames[begins]
     pairs = distinct(places << 32 | targets)
-    # of functions: where their contexts begin
+    # per function: the start of its contexts
     starts = np.searchsorted(pairs, np.arange(len(numbers) + 1) << 32)
     kept = pairs & 0xFFFFFFFF
     sums = np.bincount(pairs >> 32, weights=objects.retained[kept].astype(np.float64))
@@ -264,7 +264,7 @@ def _frames(case: GraphCase, numbers: Numbers) -> Numbers:
 
 
 def _variables(case: GraphCase, context: int) -> list[str]:
-    """The names of a context's variables that hold most."""
+    """Return the names of a context's variables that hold most."""
     stored, objects = case.snapshot.references, case.snapshot.objects
     part = np.arange(int(stored.start[context]), int(stored.start[context + 1]))
     part = part[case.kinds(lambda name: name == "context")[stored.kind[part]]]

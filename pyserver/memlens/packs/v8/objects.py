@@ -43,12 +43,12 @@ KIND = "v8"
 _ATTACHED, _DETACHED = 1, 2
 """``detachedness`` of nodes of the DOM, by whether they are in a document (``v8-profiler.h``, ``Detachedness``)."""
 _NO_STATE = ("hidden", "invisible", "weak")
-"""Reference kinds through which it isn't inherited."""
+"""Kinds of references through which the state isn't inherited."""
 _DETACHED_NAME = b"Detached "
-"""How names of detached nodes begin in files that don't have it."""
+"""The prefix of names of detached nodes, in files without ``detachedness``."""
 
 _OF_NODE = b"Node / "
-"""How names of Node.js's own objects begin, which have a state as well but are in no DOM."""
+"""The prefix of names of Node.js's own objects, which have a state but are not in a DOM."""
 
 _PARTS = ("hidden", "array")
 _PART_NAME = "system / ExternalStringData"
@@ -75,7 +75,7 @@ _PLAIN, _PROTOTYPE = "Object", "__proto__"
 _MOST_SHAPES, _MOST_PROPERTIES, _MOST_SHAPE = 1_000, 100, 120
 
 _FIRST_LETTERS = b"<DsW"
-"""The first bytes of these; other names, of which there may be millions, aren't examined further."""
+"""The first bytes of such names; the other names, perhaps millions, aren't examined."""
 
 _MOST_CATEGORIES = 10_000
 
@@ -186,7 +186,7 @@ def _mark_uncounted(snapshot: Snapshot, owned: U8, tables: U64) -> None:
 
 
 def _page_owned(snapshot: Snapshot) -> U8:
-    """An item per object: 1 if the page's global objects and documents reach it without weak references.
+    """Return one item per object: 1 if reachable from the page's global objects and documents without weak references.
 
     These are the targets of the root's shortcuts, and those of its elements that are documents.
     """
@@ -243,7 +243,7 @@ def _types(snapshot: Snapshot, texts: Interned) -> tuple[Types, U32]:
 
 
 def _split_by_place(snapshot: Snapshot, types: Types, type_of: U32, texts: Interned, places: Places) -> None:
-    """Make a type of each class where several have a name, as in minified scripts.
+    """Make separate types of classes with the same name, as in minified scripts.
 
     Their modules are then the places of their definitions, in the file's name and line. ``types`` and ``type_of`` are
     changed.
@@ -262,7 +262,7 @@ def _split_by_place(snapshot: Snapshot, types: Types, type_of: U32, texts: Inter
     )
     where = [places.frames.frames[int(pair) & NONE] for pair in pairs]
     kinds = (pairs >> np.uint64(32)).astype(np.uint32)
-    # the first of each name is the type that there is
+    # the first class of each name keeps the existing type
     is_first = np.append(True, kinds[1:] != kinds[:-1])
     numbers = np.where(is_first, kinds, len(types) + np.cumsum(~is_first) - 1).astype(np.uint32)
     type_of[rows["object"][chosen]] = numbers[pair_of]
@@ -277,9 +277,9 @@ def _split_by_place(snapshot: Snapshot, types: Types, type_of: U32, texts: Inter
 
 
 def _split_by_shape(snapshot: Snapshot, types: Types, type_of: U32, texts: Interned) -> None:
-    """Make a type of plain objects with the same properties, where there are several.
+    """Make a type of the plain objects with the same properties, if there are several.
 
-    These are the types that a program has without classes: ``{id, name}``. ``types``, ``type_of`` and the names of such
+    These are the types of programs without classes: ``{id, name}``. ``types``, ``type_of`` and the names of such
     objects are changed.
     """
     references, property_ = snapshot.references, snapshot.edge_type("property")
@@ -312,7 +312,7 @@ def _split_by_shape(snapshot: Snapshot, types: Types, type_of: U32, texts: Inter
     of_shape[several] = np.arange(len(types), len(types) + len(several))
     shaped = of_shape[shape_of] != NONE
     type_of[numbers[shaped]] = of_shape[shape_of][shaped]
-    # the type says what they are
+    # the type says what the objects are
     snapshot.objects.name[numbers[shaped]] = 0
     types.name = np.append(types.name, np.array(added, np.uint32))
     types.kind = np.append(types.kind, np.full(len(added), types.kind[plain[0]]))
@@ -321,7 +321,7 @@ def _split_by_shape(snapshot: Snapshot, types: Types, type_of: U32, texts: Inter
 
 
 def _shape(snapshot: Snapshot, item: int, property_: int) -> str:
-    """The names of an object's properties: ``{id, name}``."""
+    """Return the names of an object's properties: ``{id, name}``."""
     references = snapshot.references
     span = slice(int(references.start[item]), int(references.start[item + 1]))
     numbers = references.name[span][references.kind[span] == property_][:_MOST_PROPERTIES].tolist()
@@ -330,10 +330,10 @@ def _shape(snapshot: Snapshot, item: int, property_: int) -> str:
 
 
 def _short_names(snapshot: Snapshot, more: Interned) -> U32 | None:
-    """The text by which each text names a type, of which some are added; None where all name their own.
+    """Return the shortened type name for each text, adding texts if needed; None if no text is shortened.
 
-    An element of the DOM is named with its attributes, a context with the number of its scope, and a page may be named
-    with what it contains: all would be types of their own.
+    Names of DOM elements include attributes, those of contexts the number of a scope, and those of pages may include
+    their contents: each object would be its own type.
     """
     texts = snapshot.texts
     numbers = distinct(snapshot.objects.name[snapshot.is_of_type("native", "object") != 0])
@@ -350,7 +350,7 @@ def _short_names(snapshot: Snapshot, more: Interned) -> U32 | None:
     if not shorter:
         return None
     for number, name in known.items():
-        # what other objects have as it is
+        # all other names stay as they are
         more.know(name, number)
     table = np.arange(len(texts), dtype=np.uint32)
     for number, name in shorter.items():
@@ -385,7 +385,7 @@ def _flags(snapshot: Snapshot) -> U8:
 
 
 def _natives_called(snapshot: Snapshot, is_native: U8, begin: bytes) -> U8:
-    """An item per object: 1 for native ones whose names begin so."""
+    """Return one item per object: 1 for native objects whose names have a prefix."""
     own = distinct(snapshot.objects.name[is_native != 0]).tolist()
     is_name = np.zeros(len(snapshot.texts), np.uint8)
     is_name[[name for name in own if snapshot.texts.bytes_of(name).startswith(begin)]] = 1
@@ -393,7 +393,7 @@ def _natives_called(snapshot: Snapshot, is_native: U8, begin: bytes) -> U8:
 
 
 def _roots(snapshot: Snapshot) -> tuple[npt.NDArray[Any], list[str]]:
-    """V8's roots: the targets of the synthetic objects below the root, which name the kinds of roots."""
+    """Return V8's roots: the targets of the synthetic objects below the root, whose names are the kinds of roots."""
     references, is_synthetic = snapshot.references, snapshot.is_of_type("synthetic")
     weak = snapshot.edge_type("weak")
     rows, kinds = [], []
@@ -419,7 +419,7 @@ def _roots(snapshot: Snapshot) -> tuple[npt.NDArray[Any], list[str]]:
 
 
 def _equal_ids(ids: U64) -> int:
-    """The number of objects with the id of another, which V8 gives once."""
+    """Return the number of objects that share an id; V8 assigns each id once."""
     sorted_ids = np.sort(ids)
     return int(np.count_nonzero(sorted_ids[1:] == sorted_ids[:-1]))
 

@@ -1,8 +1,8 @@
-"""Whose the names in a V8 heap snapshot are: the engine's and libraries', or the program's own.
+"""Separates the program's own names in a V8 heap snapshot from those of the engine and of libraries.
 
-A function is a library's by the path of its script, and the engine's without a script. Theirs are the names of these
-functions, what their code has among its constants, the variables that they use, and the properties of them and of their
-prototypes. Parts of the engine, and the references between them, have names that no program gives.
+A function belongs to a library by the path of its script, and to the engine without a script. The names of such
+functions, the constants of their code, the variables that they use, and the properties of these functions and of their
+prototypes are not the program's. Nor are names of engine parts and of the references between them.
 """
 
 import re
@@ -30,9 +30,9 @@ _OF_ENGINE = re.compile(
     r"(?:system / |Node / |\d+ / )?[\w ]+|\([\w ,.-]+\)"
     r"|system / Map \((?:Internalized|External|OneByte|TwoByte|Seq|Cons|Sliced|Thin|Shared|Uncached)*String\)"
 )
-"""Names of parts, without an address, an element of the DOM, or another object's name in them."""
+"""Names of engine parts that contain no address, DOM element or name of another object."""
 _OF_CODE = re.compile(r"system / (?:Code / )?[\w ]+(?: \(builtin\))?|\((?!bytecode|code|builtin)[\w ,.-]+\)")
-"""The same of compiled code, but for what has the name of a function."""
+"""Such names of compiled code, except those with the name of a function."""
 
 _WORD = re.compile(r"[^\W\d]\w*")
 _IDENTIFIER = re.compile(r"[#$]?[^\W\d][\w$]*")
@@ -41,10 +41,10 @@ _LONGEST_NEUTRAL = 10
 _HOLDERS = (
     "system / SharedFunctionInfo", "system / BytecodeArray", "system / InterpreterData", "system / BytecodeWrapper",
 )  # fmt: skip
-"""What leads from a function to the constants of its code."""
+"""References on the way from a function to the constants of its code."""
 
 _MOST_STEPS = 12
-"""Functions that are one in another, and the parts of each."""
+"""Limit on nested functions and on the parts of each."""
 
 
 @cache
@@ -80,12 +80,12 @@ class _Theirs:
         self._references, self._objects = snapshot.references, snapshot.objects
         start = self._references.start.astype(np.intp)
         self._start = start
-        # of references that have one
+        # only references with a name
         self._edge_names = self._references.name.astype(np.int64) + 1
         self._own = self._own_closures()
 
     def texts(self) -> Iterable[str]:
-        """All texts that stay."""
+        """Return all texts that stay."""
         snapshot, names = self._snapshot, self._objects.name
         is_closure = snapshot.is_of_type("closure") != 0
         is_named = is_closure.copy() if snapshot.locations is not None else np.zeros_like(is_closure)
@@ -102,7 +102,7 @@ class _Theirs:
         return self._some(self._objects.name[self._own], _IDENTIFIER.fullmatch)
 
     def neutral_texts(self) -> frozenset[str]:
-        """Texts that look like those that replace others."""
+        """Return texts that look like replacements."""
         texts = self._snapshot.texts
         lengths = np.diff(texts.end, prepend=np.zeros(1, texts.end.dtype))
         short = texts.some(np.flatnonzero((lengths > 1) & (lengths <= _LONGEST_NEUTRAL)).tolist())
@@ -132,7 +132,7 @@ class _Theirs:
         return objects[is_own[script]].astype(np.intp)
 
     def _edges_of(self, objects: Rows) -> tuple[Rows, Rows]:
-        """The references of some objects, and the source of each."""
+        """Return the references of some objects, and the source of each."""
         first, count = self._start[objects], self._start[objects + 1] - self._start[objects]
         before = np.cumsum(count) - count
         return np.arange(int(count.sum())) + np.repeat(first - before, count), np.repeat(objects, count)
@@ -142,12 +142,12 @@ class _Theirs:
         return internal & (self._snapshot.texts.mask(*texts)[self._names_of(edges)] != 0)
 
     def _names_of(self, edges: Rows) -> I64:
-        """The texts that name some references; of an index nothing."""
+        """Return the texts that name some references; indexes have none."""
         numbers = self._edge_names[edges]
         return np.where(numbers < len(self._snapshot.texts), numbers, 0)
 
     def _constants(self, closures: Rows) -> Iterable[U32]:
-        """Names of functions within functions, and the strings that their code has."""
+        """Return the names of nested functions, and the strings among the constants of their code."""
         snapshot, names = self._snapshot, self._objects.name
         edges, _ = self._edges_of(closures)
         at = np.unique(self._references.target[edges[self._named(edges, _SHARED)]]).astype(np.intp)
@@ -156,7 +156,7 @@ class _Theirs:
             snapshot.texts.mask(*PARTS_OF_CODE, *_HOLDERS),
             snapshot.is_of_type("code", "array", "hidden"),
         )
-        # functions within functions are called by their own names
+        # nested functions have names of their own
         is_function = snapshot.is_of_type("code") != 0
         named = snapshot.texts.some(np.unique(names[is_function]).tolist())
         is_part[[number for number, text in named.items() if not text.startswith("system / ")]] = 1
@@ -183,7 +183,7 @@ class _Theirs:
         yield self._names_of(edges[self._references.kind[edges] == self._snapshot.edge_type("context")])
 
     def _properties(self, is_theirs: Mask) -> list[I64]:
-        """Properties of functions and of their prototypes, but for those that are functions of the program."""
+        """Return properties of functions and of their prototypes, except those that are functions of the program."""
         references, snapshot = self._references, self._snapshot
         rows = np.flatnonzero(references.kind == snapshot.edge_type("property"))
         owners = np.searchsorted(self._start, rows, "right") - 1

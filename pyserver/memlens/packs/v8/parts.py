@@ -73,7 +73,7 @@ def read_parts(
             starts,
             edges["target"].astype(np.uint32)[order],
             edges["type"].copy()[order],
-            # of an element whose index it doesn't know, Julia writes 2**64 - 1
+            # for an element with an unknown index Julia writes 2**64 - 1
             np.minimum(edges["name"], NONE).astype(np.uint32)[order],
         ),
         texts, nodes["type"].copy(), None, node_types, edge_types, 0, None, None, None, 0,

@@ -59,7 +59,7 @@ class TraceRows(NamedTuple):
 
 
 class Declared(NamedTuple):
-    """Functions that declare variables, an item each, and which of them declares each."""
+    """Functions that declare variables, one item each, and the function of each declaration."""
 
     of_row: I64
     name: list[str]
@@ -164,7 +164,7 @@ class _Frames:
         ]
 
     def all(self) -> list[SourceFrame]:
-        """All of them, by number."""
+        """Return all frames, by number."""
         return list(self._numbers)
 
 
@@ -241,7 +241,7 @@ def _definitions(
     texts: Texts,
     frames: _Frames,
 ) -> Rows:
-    """Rows of PLACE_DTYPE: where closures are defined, and the constructors of instances.
+    """Return rows of PLACE_DTYPE: definitions of closures, and constructors of instances.
 
     Scripts have numbers, and their names are found through any closure in them; newer files have the script's object.
     """

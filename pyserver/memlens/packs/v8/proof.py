@@ -1,7 +1,7 @@
 """A plain reading of V8's heap snapshots: header, rows of objects and references, strings.
 
-:mod:`memlens.packs.v8.proof_keys` decides which property names are dictionary keys. Only of an original: in a copy the
-constants of code, which show them, are gone.
+:mod:`memlens.packs.v8.proof_keys` decides which property names are dictionary keys, for originals only: copies lack the
+constants of code that show it.
 """
 
 import re
@@ -56,7 +56,7 @@ _HEADER = {
 }  # fmt: skip
 _INDEXED = ("element", "hidden")
 _RUN = 8
-"""Names whose order is compared, as many in a row."""
+"""Length of the runs of names whose order is compared."""
 
 _FIELD_NAMES = {
     "type", "name", "id", "self_size", "edge_count", "trace_node_id", "detachedness", "name_or_index", "to_node",
@@ -81,7 +81,7 @@ _CLASSES_BEGIN = (
     "system / ", "Window / ", "Window (", "Window [", "global / ", "global (", "Object (global", "Intl.",
     "WebAssembly.",
 )  # fmt: skip
-"""Names of classes that no function has, which the engine gives to its own objects."""
+"""Prefixes of class names without a function, which the engine gives to its own objects."""
 
 
 def recognises(words: bytes) -> bool:
@@ -131,7 +131,7 @@ class V8Reader:
                 yield _name("files" if is_path else reason, text, at)
 
     def listed(self) -> Iterator[tuple[Reason, Iterable[str]]]:
-        """The same for a copy, but faster."""
+        """Return what :meth:`names` does, faster, for a copy."""
         found = proof_list.listed(self._path)
         return by_reason(self.names()) if found is None else iter(found)
 
@@ -164,15 +164,16 @@ class V8Reader:
                 if is_long(text):
                     yield Item("number", "number", text, at)
             elif uses & NUMBER and not uses & (CONTENT | UNDECLARED):
-                # the engine's words for all numbers
+                # the engine's own names for numbers
                 continue
             else:
                 place = "string" if uses & CONTENT else "name of a class that no function has"
                 yield Item("text", place if uses else "string that nothing has", text, at)
 
     def _order(self, *, is_copy: bool) -> Iterator[Item]:
-        """Names in a row: of a copy each row, of its original from any name on; of a copy also edges with an index that
-        isn't counted in its object.
+        """Yield runs of names: of a copy one after the other, of an original from any name on.
+
+        Of a copy also yields edges whose index isn't counted in its object.
         """
         if self._keeps.shared:
             return
@@ -193,7 +194,7 @@ class V8Reader:
                 yield Item("array", "order of texts", "\n".join(kept).encode("utf-8", "replace"), at)
 
     def _is_key(self, number: int, text: str, uses: int) -> bool:
-        """Whether a text names only properties that no code has: the keys of a dictionary."""
+        """Whether a text names only properties that don't occur in code: keys of a dictionary."""
         if uses & EVERY_REASON != bit_of("properties") or text in _ENGINES:
             return False
         if uses & CLASS and (text in _CLASSES or text.startswith(_CLASSES_BEGIN)):
@@ -343,7 +344,7 @@ class V8Reader:
             self._use(strings, CONTENT)
 
     def _owners_of(self, rows: int) -> I64:
-        """The object that each of the next references is of."""
+        """Return the source of each of the next references."""
         if self._counted is None:
             self._counted = np.concatenate([np.zeros(0, np.int64), *self._edge_counts])
             self._ends = np.cumsum(self._counted)

@@ -1,7 +1,7 @@
 """The texts that stay in a copy of a heap snapshot, read from the file in a fraction of the time that the copy takes.
 
-What uses each string is noted by a kernel that knows nothing of the one that wrote the copy.
-:mod:`memlens.packs.v8.proof` reads what contents alone need.
+The uses of each string are recorded by a kernel independent of the one that wrote the copy.
+:mod:`memlens.packs.v8.proof` reads everything else that is needed to find contents.
 """
 
 import re

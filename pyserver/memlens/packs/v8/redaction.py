@@ -73,7 +73,7 @@ _STRINGS = "strings"
 _CONTENT = v8_redaction.VALUE | v8_redaction.FIXED
 _EMPTY = v8_redaction.FIXED | v8_redaction.SHORT
 _REMOVED = b'"removed '
-"""How strings begin whose contents are gone."""
+"""The prefix of strings whose contents were removed."""
 _NO_TEXT = 0xFFFFFFFF
 _TRACE = "trace_tree"
 _SURVEYED = 0.5
@@ -103,7 +103,7 @@ _META = {
 }  # fmt: skip
 _TRACE_FIELDS = ["id", "function_info_index", "count", "size", "children"]
 _MOVED = ("nodes", "edges", "locations")
-"""Sections whose rows stand in the order of the objects."""
+"""Sections whose rows are in the order of the objects."""
 _NEEDED = {"nodes": ("type", "name", "edge_count"), "edges": ("type", "name_or_index", "to_node")}
 
 
@@ -118,9 +118,9 @@ class _Section(NamedTuple):
     name: str
     filler: Filler | v8_redaction.Strings
     bytes: int
-    """How many of the dump it is."""
+    """The section's bytes in the dump."""
     places: int
-    """How many there are in the copy, if it is written in another order."""
+    """The number of items in the copy, if they are written in another order."""
 
 
 def redact(
@@ -243,7 +243,7 @@ class _Survey:
         self._tables = np.zeros(0, np.uint64)
         self._last = self._last_ids()
         self.places = np.zeros(0, np.uint32)
-        """Where each object stands in the copy; nothing if they stay where they are."""
+        """The position of each object in the copy; empty if they keep their positions."""
         self.redirected = 0
         """The number of references whose target differs from the dump's."""
 
@@ -296,7 +296,7 @@ class _Survey:
         hidden = self._hidden()
         ranks = names.copy()
         if not self._is_renamed:
-            # what a name says isn't hidden, so that types are called the same in copies of two snapshots
+            # names stay as they are, so that types have the same names in copies of two snapshots
             stays = self._uses & (v8_redaction.NAME | v8_redaction.FIXED) != 0
             ranks[stays] = np.asarray(strings.take_ranks())[stays]
         for name, each in rows.items():
@@ -337,7 +337,7 @@ class _Survey:
             strings.number_tables(self._tables, found)
 
     def _noted_ids(self) -> U8:
-        """Which ids of objects are asked for: those of WeakMaps' tables, by their remainders, or all of a recording."""
+        """Return the needed object ids: those of WeakMaps' tables, by their remainders, or all of a recording."""
         if self._wanted.keeps_shared:
             return np.zeros(0, np.uint8)
         noted = np.full(_REMAINDERS, len(self._last) > 0, np.uint8)
@@ -471,18 +471,19 @@ class _Survey:
 
 
 def _are_both(uses: U8) -> Mask:
-    """Which texts are a name and a content."""
+    """Return a mask of the texts that are both a name and a content."""
     value, name, fixed = v8_redaction.VALUE, v8_redaction.NAME, v8_redaction.FIXED
     both: Mask = (uses & value != 0) & (uses & name != 0) & (uses & fixed == 0)
     return both
 
 
 def _order(uses: U8, numerals: int, *, keeps_order: bool) -> tuple[U32, U32]:
-    """Where each text stands in the copy, then where each that is a name and a content stands as the latter, and then
-    the ``numerals``; and which of these numbers each text has for objects that have it as their content.
+    """Return positions in the copy: of each text, of second copies of texts that are name and content, of ``numerals``.
 
-    The engine's order is that of its table of texts, or in which it came upon them, which would give them away. If it
-    is to stay, only contents change places.
+    Also returns, for each text, the position of the one to use as a content.
+
+    The engine's own order, of its string table or of discovery, would reveal the texts. If it is kept, only contents
+    are moved.
     """
     both = _are_both(uses)
     count = len(uses) + int(both.sum()) + numerals
@@ -500,7 +501,7 @@ def _order(uses: U8, numerals: int, *, keeps_order: bool) -> tuple[U32, U32]:
 
 
 def _header(header: Header, wanted: Wanted, redirected: int) -> dict[str, object]:
-    """The header, with only known contents."""
+    """Return the header with only known contents."""
     meta = header.meta
     known = (*_NAMED, *_TEXTS, *_PATTERNS, *_NUMBERS)
     written: dict[str, object] = {

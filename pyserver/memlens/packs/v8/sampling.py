@@ -38,7 +38,7 @@ _HEAD = re.compile(
 _ANONYMOUS = "(anonymous)"
 
 _Bytes = Annotated[float, Meta(ge=0, le=MOST_VALUE)]
-"""JSON of JavaScript: a whole number, but of any size."""
+"""An integer of any size, as JavaScript writes it in JSON."""
 _Number = Annotated[int, Meta(ge=-1, le=0xFFFFFFFF)]
 
 

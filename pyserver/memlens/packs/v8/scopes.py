@@ -25,7 +25,7 @@ from memlens.packs.v8.snapshot import Scopes, Snapshot
 _CONTEXT, _SCOPE_INFO = b"system / Context", b"system / ScopeInfo"
 _SHARED = b"system / SharedFunctionInfo"
 _BETWEEN = b" / "
-"""What stands between that and the name of the function."""
+"""The separator between that and the name of the function."""
 _STACK, _LINE_FEED = b"(Stack roots)", 10
 _ROOT_SCOPE = -2
 """The outermost scope of a script; numbers of scopes are positions in its source otherwise."""
@@ -38,12 +38,12 @@ _MOST_STEPS = 1 << 27
 
 
 class Unread(NamedTuple):
-    """Variables that nothing can read, by the contexts that hold them; names are texts."""
+    """Variables that no code can read, by the contexts that hold them; names are numbers of texts."""
 
     object: I64
     name: I64
     scope: I64
-    """A number of the scope."""
+    """The scope's number."""
     declared: Declared
 
 
@@ -112,7 +112,7 @@ class _Tree:
     def __init__(self, scopes: Scopes) -> None:
         self.scopes = scopes
         self.begin = np.cumsum(scopes.variables) - scopes.variables
-        """Where the variables of each begin."""
+        """The start of each scope's variables."""
         self.above = _parents(scopes.depth)
         """The scope around each; -1 for an outermost one."""
         self.scope_of_variable = np.repeat(np.arange(len(scopes.id)), scopes.variables)
@@ -130,7 +130,7 @@ class _Tree:
     def numbers(self, script: I64, scope: I64) -> I64:
         """The numbers of scopes by script and id; -1 if unknown."""
         keys = _keys(script, scope)
-        # of several with one id the last counts
+        # if several have one id, the last wins
         places = np.maximum(np.searchsorted(self._keys, keys, "right") - 1, 0)
         found: I64 = np.where(self._keys[places] == keys, self._order[places], -1)
         return found
@@ -141,7 +141,7 @@ def _keys(script: I64, scope: I64) -> U64:
 
 
 def _parents(depth: I64) -> I64:
-    """For each item the nearest one before it whose depth is one less; -1 at depth 0."""
+    """Return for each item the nearest previous one with a depth one less; -1 at depth 0."""
     found = np.full(len(depth), -1, np.int64)
     order = np.argsort(depth, kind="stable")
     ends = np.searchsorted(depth[order], np.arange(int(depth.max(initial=0)) + 2))
@@ -170,7 +170,7 @@ class _Contexts:
         """The context around each; -1 for an outermost one."""
 
     def numbers(self, objects: I64) -> I64:
-        """The contexts that some objects are; -1 for others and for NONE."""
+        """Return the numbers of the contexts that some objects are; -1 for other objects and for NONE."""
         return self._number[np.minimum(objects, len(self._number) - 1)]
 
 
@@ -180,7 +180,7 @@ class _Running(NamedTuple):
     scope: I64
     context: I64
     closure: I64
-    """NONE if it isn't one."""
+    """The closure; NONE if it isn't one."""
 
 
 def _running(heap: "_Heap", tree: _Tree, contexts: _Contexts) -> _Running:
@@ -264,7 +264,7 @@ def _fields(snapshot: Snapshot, tree: _Tree, contexts: _Contexts) -> _Fields:
 
 
 def _read(tree: _Tree, chains: _Chains, contexts: _Contexts, fields: _Fields) -> Mask | None:
-    """Which variables of the contexts can be read; None if that takes too many steps."""
+    """Return a mask of the contexts' variables that can be read; None if that takes too many steps."""
     # the variables that each runnable scope's code reads, nested scopes included
     runs, has_context = (np.zeros(len(tree.above), np.bool_) for _ in range(2))
     runs[chains.scope] = True
@@ -352,7 +352,7 @@ class _Heap:
         return np.flatnonzero(self._snapshot.is_of_type(name))
 
     def called(self, name: bytes, type_name: str) -> I64:
-        """The objects of a type whose names begin with one."""
+        """Return the objects of a type whose names begin with ``name``."""
         found = self.of_type(type_name)
         own = self._snapshot.objects.name[found]
         names = [number for number in distinct(own).tolist() if self._texts.bytes_of(number).startswith(name)]
@@ -360,7 +360,7 @@ class _Heap:
         return called
 
     def targets(self, objects: I64, name: str) -> I64:
-        """What each of some objects refers to by an internal reference of a name."""
+        """Return the target of each object's internal reference of a name."""
         stored, found = self._snapshot.references, np.full(len(objects), NONE, np.uint32)
         wanted = self._snapshot.text_number(name)
         if wanted != NONE:
@@ -371,7 +371,7 @@ class _Heap:
         return found.astype(np.int64)
 
     def numbers(self, objects: I64, name: str) -> I64:
-        """The integer that each refers to by a name, or _NO_SCOPE."""
+        """Return the integer that each object refers to by a name, or _NO_SCOPE."""
         texts = self.targets(self.targets(objects, name), "value")
         known = texts != NONE
         names = self._snapshot.objects.name[texts[known]]
@@ -382,7 +382,7 @@ class _Heap:
         return found
 
     def is_named(self, objects: I64, name: str) -> Mask:
-        """Which of some objects have a name."""
+        """Return a mask of the objects with a name."""
         found: Mask = objects != NONE
         found[found] = self._texts.mask(name)[self._snapshot.objects.name[objects[found]]]
         return found
@@ -470,7 +470,7 @@ class _Heap:
     def places(self, scripts: I64, positions: I64) -> tuple[I64, I64, I64]:
         """The names of scripts as texts, and the lines and columns of positions in them, both from 1.
 
-        Lines are 0 where a script's source isn't in the file as far as that.
+        Lines are 0 if the file doesn't have the script's source up to there.
         """
         lines, columns = (np.zeros(len(scripts), np.int64) for _ in range(2))
         chosen = distinct(scripts)
@@ -493,6 +493,6 @@ class _Heap:
 
 
 def _whole(text: bytes) -> int:
-    """A whole number of 32 bits, else _NO_SCOPE."""
+    """Parse an integer of 32 bits; _NO_SCOPE for anything else."""
     value = int(text) if 0 < len(text) < 12 and text.removeprefix(b"-").isdigit() else _NO_SCOPE
     return value if abs(value) < -_NO_SCOPE else _NO_SCOPE

@@ -1,4 +1,4 @@
-"""The sections of a V8 heap snapshot: where each stands in the file, and the header that says what rows consist of."""
+"""The sections of a V8 heap snapshot: their positions in the file, and the header that describes their rows."""
 
 from typing import Annotated
 
@@ -12,7 +12,7 @@ from memlens.kernels.readers import json_sections as kernel
 from memlens.texts import phrase
 
 MARK_FIELD = "memlens"
-"""A field of the header that only snapshots have from which Memlens removed something."""
+"""A header field that only snapshots redacted by Memlens have."""
 
 REDIRECTED_FIELD = "memlens_redirected"
 """A header field of those: the number of references redirected to another object of the same kind, if any."""
@@ -70,8 +70,8 @@ class Header(Struct):
 class Sections:
     """Where the values of the file's top-level object are (``spans``), and the ``header``, checked.
 
-    With ``until`` only those before that one are located, if it is an array and follows the header: its reader may find
-    its end sooner. Then ``rest`` is where it begins, and :meth:`go_on` locates the others.
+    With ``until`` only the sections before that one are located, if it is an array and follows the header: its reader
+    may find its end sooner. ``rest`` is then its start, and :meth:`go_on` locates the remaining sections.
     """
 
     def __init__(self, source: Source, until: str | None = None) -> None:
@@ -92,7 +92,7 @@ class Sections:
     def go_on(self, section: str, span: tuple[int, int]) -> None:
         """Locate the sections after that one.
 
-        Raises :class:`DamagedSnapshotError`, also where one that was located comes again.
+        Raises :class:`DamagedSnapshotError`, also if a section that was located occurs again.
         """
         located = {**self.spans, section: span}
         status, offset, self.spans = kernel.sections(self._data, _FLAT, None, span[1], dict(located))

@@ -16,7 +16,7 @@ class Scopes(NamedTuple):
     """Rows of the three sections; those of ``names`` and ``uses`` belong to the scopes in their order."""
 
     script: I64
-    """Objects."""
+    """The scripts' objects."""
     id: I64
     """Unique within a script."""
     depth: I64
@@ -30,7 +30,7 @@ class Scopes(NamedTuple):
     used_scope: I64
     """The scope that declares a variable which is read."""
     used_slot: I64
-    """Which of that scope's variables."""
+    """The index of the variable in that scope."""
 
 
 class Snapshot(Struct):

@@ -1,4 +1,4 @@
-"""The texts of V8's concatenated strings, which a file has only in the parts that they consist of."""
+"""Joins the texts of V8's concatenated strings, of which a file has only the parts."""
 
 import re
 from typing import NamedTuple
@@ -20,8 +20,8 @@ UNKNOWN_PART = "(sliced string)"
 """The name of all strings that are slices of others. Which slices they are isn't in the file."""
 
 _MOST_BYTES, _MOST_BYTES_OF_OBJECT = 64 << 20, 32
-"""How many bytes all texts may have, for each file and for each of its objects: an object takes more than that of a
-file. Strings that grow at their beginning would otherwise have a text of 1,024 characters for every step."""
+"""Limits on the bytes of all texts: in total, and per object of the file, each of which takes more in the file itself.
+Without them, strings that grow at their beginning would have a text of 1,024 characters for every step."""
 
 
 _ENTRY = re.compile(rb"part of key \(.* (?=@\d+\) -> )(.*?\) -> value \().* (?=@\d+\) pair)", re.DOTALL)
@@ -56,7 +56,7 @@ class JoinedTexts(NamedTuple):
     numbers: U32
     texts: Texts
     left_out: int
-    """How many have no text because all would be too large."""
+    """The number of objects without a text because of these limits."""
 
     def warnings(self) -> list[FileWarning]:
         """The warnings about them."""
@@ -78,10 +78,10 @@ def joined_texts(snapshot: Snapshot, before: Interned) -> JoinedTexts | None:
     chosen = np.flatnonzero(snapshot.is_of_type(CONCATENATED)).astype(np.uint32)
     if not len(chosen):
         return None
-    # nothing has the number of what isn't in the file
+    # no object has the number of a missing string
     internal, first, second = snapshot.edge_type("internal"), *map(snapshot.text_number, ("first", "second"))
     references, objects, texts = snapshot.references, snapshot.objects, snapshot.texts
-    # from a file whose values were removed, that name is gone as well, and what contains a slice stays unknown
+    # in a redacted file that name is gone as well, and strings that contain a slice stay unknown
     is_string = snapshot.is_of_type("string")
     is_string |= snapshot.is_named(snapshot.is_of_type(_SLICED), texts.mask(UNKNOWN_PART))
     most = _MOST_BYTES + _MOST_BYTES_OF_OBJECT * len(objects.ids)

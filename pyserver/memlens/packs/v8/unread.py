@@ -22,20 +22,20 @@ _MOST_NAME = 40
 
 
 class _Scope(NamedTuple):
-    """Variables of contexts of one scope, of which each has a value that only such variables hold."""
+    """Variables of one scope's contexts, each with a value held only by such variables."""
 
     number: int
     places: Numbers
-    """Of the variables, among all unread ones."""
+    """Indexes of the variables among all unread ones."""
     values: Numbers
-    """Each once."""
+    """The distinct values."""
 
 
 def unread_variables(case: GraphCase) -> Iterator[Ranked]:
-    """Values that only variables hold which nothing can read retain 1% of the reachable heap, and 32 KiB; of three
-    scopes at most.
+    """Values held only by variables that no code can read retain 1% of the reachable heap, and 32 KiB; at most three
+    scopes.
 
-    Of V8, in dumps that say what functions read.
+    Only in dumps that record what functions read.
     """
     if not len(unread(case.snapshot).rows):
         return
@@ -50,7 +50,7 @@ def unread_variables(case: GraphCase) -> Iterator[Ranked]:
 
 
 def _scopes(case: GraphCase) -> Iterator[_Scope]:
-    """Those first that may retain most."""
+    """Return the scopes, those that may retain most first."""
     variables = unread(case.snapshot)
     places = np.flatnonzero(held_by_unread_alone(case.snapshot) & case.counts(variables.value))
     scopes = variables.rows["scope"][places]
@@ -111,7 +111,7 @@ def _function(case: GraphCase, name: int, line: LineLink | None) -> Text:
 
 
 def _names(case: GraphCase, scope: _Scope) -> list[str]:
-    """The variables, the one first that may hold most."""
+    """Return the variables' names, the one that may hold most first."""
     variables, retained = unread(case.snapshot), case.snapshot.objects.retained
     names = distinct(variables.rows["name"][scope.places])
     of = np.searchsorted(names, variables.rows["name"][scope.places])
