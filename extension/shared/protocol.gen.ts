@@ -283,7 +283,7 @@ export interface ChangedLine {
   lines: number[];
 }
 
-/** Filters for each kind of change; an allocation is changed if any filter matches. */
+/** Filters, by what is changed of the allocations that any of them matches. */
 export interface Changes {
   without: string[];
   halve: string[];
@@ -1503,7 +1503,7 @@ export interface GrowingHolder {
   new_bytes: number;
 }
 
-/** A line's bytes at the larger trace's peak, those of its pairs in the smaller one, and how most of them grow. */
+/** A line's bytes at the larger trace's peak, those of its pairs in the smaller trace, and how most of them grow. */
 export interface GrowingLine {
   name: Text;
   smaller_bytes: number;
@@ -2051,7 +2051,7 @@ export interface HoverResult {
   markdown: string;
 }
 
-/** The answer; the rows begin with what was recorded, the others by size. */
+/** The answer. The first rows are the recorded sizes; the others are ordered by size. */
 export interface HowLarge {
   calibration: Calibration;
   shares: Record<'constant' | 'linear' | 'otherwise' | 'quadratic', number>;
@@ -3209,7 +3209,7 @@ export interface ShownValue {
   value: number;
 }
 
-/** A size, and what is allocated and reserved at its peak: at least and at most where that isn't certain. */
+/** A size, and the bytes allocated and reserved at its peak, each as a range if uncertain. */
 export interface SizeRow {
   size: number;
   recorded: boolean;
