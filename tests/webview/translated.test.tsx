@@ -408,19 +408,11 @@ test('what stands where no picture is, and what became of the file', async () =>
     'progress',
   );
   const pressed: string[] = [];
-  const press = (name: string) => () => void pressed.push(name);
-  const actions = {
-    retry: press('retry'),
-    openAsText: press('openAsText'),
-    choosePython: press('choosePython'),
-    installPython: press('installPython'),
-    openPythonSetting: press('openPythonSetting'),
-    showLog: press('showLog'),
-  };
+  const press = (name: string): void => void pressed.push(name);
   const problem = { code: 'internal', message: 'Μ', advice: 'Α', offset: 12, retry: true };
-  assertView(<FailedScreen {...{ problem, canOpenAsText: true, actions }} />, 'a failure');
+  assertView(<FailedScreen {...{ problem, canOpenAsText: true, press }} />, 'a failure');
   const memray = { ...problem, code: 'needs-memray' };
-  const needsMemray = mounted(<FailedScreen {...{ problem: memray, canOpenAsText: false, actions }} />);
+  const needsMemray = mounted(<FailedScreen {...{ problem: memray, canOpenAsText: false, press }} />);
   assertTranslated(needsMemray, 'a failure without memray');
   assert.equal(needsMemray.querySelectorAll('button').length, 2);
   for (const [code, buttons] of [
@@ -429,7 +421,7 @@ test('what stands where no picture is, and what became of the file', async () =>
     ['no-server', ['retry', 'showLog']],
   ] as const) {
     const screen = mounted(
-      <FailedScreen {...{ problem: { ...problem, code }, canOpenAsText: false, actions }} />,
+      <FailedScreen {...{ problem: { ...problem, code }, canOpenAsText: false, press }} />,
     );
     assertTranslated(screen, code);
     const shown = [...screen.querySelectorAll('button')];

@@ -11,13 +11,7 @@ import { savePicture, takeReport, type AskedSvg } from './shell/export';
 import { never } from './shell/model';
 import { SnapshotView } from './timeline/view';
 import { learnFileNames } from './base/paths';
-import {
-  EmptyScreen,
-  type FailedActions,
-  FailedScreen,
-  ProgressScreen,
-  type Progress,
-} from './shell/screens';
+import { EmptyScreen, type FailedAction, FailedScreen, ProgressScreen, type Progress } from './shell/screens';
 
 /** What every model's view can do. */
 interface ShownView {
@@ -152,19 +146,11 @@ export class App {
   }
 
   private showFailure(problem: Problem, canOpenAsText: boolean): void {
-    const post = (type: Exclude<keyof FailedActions, 'retry'>) => (): void => this.api.post({ type });
-    const actions = {
-      retry: () => {
-        this.showProgress();
-        this.api.post({ type: 'retry' });
-      },
-      openAsText: post('openAsText'),
-      choosePython: post('choosePython'),
-      installPython: post('installPython'),
-      openPythonSetting: post('openPythonSetting'),
-      showLog: post('showLog'),
+    const press = (type: FailedAction): void => {
+      if (type === 'retry') this.showProgress();
+      this.api.post({ type });
     };
-    render(<FailedScreen {...{ problem, canOpenAsText, actions }} />, this.root);
+    render(<FailedScreen {...{ problem, canOpenAsText, press }} />, this.root);
   }
 
   private showView(message: HostMessage & { type: 'opened' }): void {

@@ -106,22 +106,22 @@ const NO_LIBRARIES = 'no-libraries';
 /** A capture of memray, which Memlens can't read without it. */
 const NEEDS_MEMRAY = 'needs-memray';
 
-export interface FailedActions {
-  readonly retry: () => void;
-  readonly openAsText: () => void;
-  readonly choosePython: () => void;
-  readonly installPython: () => void;
-  readonly openPythonSetting: () => void;
-  readonly showLog: () => void;
-}
+/** What one of its buttons asks the host for. */
+export type FailedAction =
+  | 'retry'
+  | 'openAsText'
+  | 'choosePython'
+  | 'installPython'
+  | 'openPythonSetting'
+  | 'showLog';
 
 interface FailedProps {
   readonly problem: Problem;
   readonly canOpenAsText: boolean;
-  readonly actions: FailedActions;
+  readonly press: (action: FailedAction) => void;
 }
 
-export function FailedScreen({ problem, canOpenAsText, actions }: FailedProps): VNode {
+export function FailedScreen({ problem, canOpenAsText, press }: FailedProps): VNode {
   const { code, message, advice, offset } = problem;
   const isRetryFirst = code !== NEEDS_MEMRAY && code !== NO_PYTHON;
   return (
@@ -136,14 +136,18 @@ export function FailedScreen({ problem, canOpenAsText, actions }: FailedProps): 
       )}
       {offset !== null && <p class="muted code">{t('at byte {0}', count(offset))}</p>}
       <div class="screen-buttons">
-        {code === NEEDS_MEMRAY && <Button text={t('Choose Python…')} press={actions.choosePython} primary />}
-        {code === NO_PYTHON && <Button text={t('Install Python')} press={actions.installPython} primary />}
-        {(code === NO_PYTHON || code === NO_LIBRARIES) && (
-          <Button text={t('Open Settings')} press={actions.openPythonSetting} />
+        {code === NEEDS_MEMRAY && (
+          <Button text={t('Choose Python…')} press={() => press('choosePython')} primary />
         )}
-        {problem.retry && <Button text={t('Retry')} press={actions.retry} primary={isRetryFirst} />}
-        {HAS_LOG.has(code) && <Button text={t('Show Log')} press={actions.showLog} />}
-        {canOpenAsText && <Button text={t('Open as text')} press={actions.openAsText} />}
+        {code === NO_PYTHON && (
+          <Button text={t('Install Python')} press={() => press('installPython')} primary />
+        )}
+        {(code === NO_PYTHON || code === NO_LIBRARIES) && (
+          <Button text={t('Open Settings')} press={() => press('openPythonSetting')} />
+        )}
+        {problem.retry && <Button text={t('Retry')} press={() => press('retry')} primary={isRetryFirst} />}
+        {HAS_LOG.has(code) && <Button text={t('Show Log')} press={() => press('showLog')} />}
+        {canOpenAsText && <Button text={t('Open as text')} press={() => press('openAsText')} />}
       </div>
     </Screen>
   );
