@@ -142,43 +142,49 @@ test('Retry opens the file', async () => {
 });
 
 /** Opens a file that can't be shown, and returns the page with the error. */
-async function openFailing(name) {
-  await vscode.openFile(name);
+/** The page that says why a file can't be opened, once `open` has asked for it. */
+async function failing(open) {
+  await open();
   const frame = await vscode.webview();
   const screen = frame.locator('.screen.failed');
   await screen.waitFor();
   return {
-    frame,
     sentence: await screen.locator('.screen-stage').innerText(),
     all: await screen.innerText(),
     button: (label) => screen.getByRole('button', { name: label, exact: true }),
   };
 }
 
-test('a text file named .pickle is explained, and opens as text', async () => {
-  const failed = await openFailing('broken.pickle');
+const asSnapshot = () => vscode.runCommand('Memlens: Open as Memory Snapshot');
+
+test('a text file named .pickle opens as text by itself, and as a snapshot it is explained', async () => {
+  await vscode.openFile('broken.pickle');
+  const line = vscode.page.locator('.editor-instance .view-line').first();
+  const isText = async () => {
+    await line.waitFor();
+    assert.equal((await line.innerText()).replaceAll('\u00a0', ' '), TEXT.trimEnd());
+    assert.equal(await vscode.activeFile(), 'broken.pickle');
+    await until(async () => (await vscode.tab('broken.pickle').count()) === 1, 'the view has gone');
+  };
+  await isText();
+  const failed = await failing(asSnapshot);
   assert.match(failed.sentence, /^\S.{15,}\w/);
   assert.doesNotMatch(failed.all, /Traceback|Error:|undefined|null/);
   await failed.button('Open as text').click();
-  const line = vscode.page.locator('.editor-instance .view-line').first();
-  await line.waitFor();
-  assert.equal((await line.innerText()).replaceAll('\u00a0', ' '), TEXT.trimEnd());
-  assert.equal(await vscode.activeFile(), 'broken.pickle');
-  await until(
-    async () => (await vscode.tab('broken.pickle').count()) === 1,
-    'the text has replaced the view',
-  );
+  await isText();
 });
 
 test('a pickle that would run a program is rejected, and nothing is run', async () => {
-  const failed = await openFailing('runs.pickle');
+  await vscode.openFile('runs.pickle');
+  await vscode.page.locator('.view-line', { hasText: 'posix' }).first().waitFor();
+  const failed = await failing(asSnapshot);
   assert.match(failed.all, /GLOBAL/);
   assert.match(failed.all, /at byte 2/);
   assert.equal(existsSync(made), false);
 });
 
 test('a truncated snapshot is reported, and Retry opens it once the file is complete', async () => {
-  const failed = await openFailing('cut.pickle');
+  const failed = await failing(() => vscode.openFile('cut.pickle'));
   assert.match(failed.all, /ends|truncated|cut|incomplete|breaks off/i);
   assert.match(failed.all, /at byte [\d,]+/);
   copyFileSync(path.join(vscode.folder, 'train.pickle'), path.join(vscode.folder, 'cut.pickle'));
@@ -190,7 +196,7 @@ test('a truncated snapshot is reported, and Retry opens it once the file is comp
 test('a snapshot without a suffix opens by the command', async () => {
   await vscode.openFile('recording');
   await vscode.page.getByText('is not displayed in the text editor').waitFor();
-  await vscode.runCommand('Memlens: Open as Memory Snapshot');
+  await asSnapshot();
   const view = await SnapshotView.visible(vscode);
   assert.match(await view.text('.status-text'), /4,740 allocations/);
 });
