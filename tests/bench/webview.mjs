@@ -30,7 +30,10 @@ const browser = await chromium.launch({
   args: ['--headless', '--no-sandbox', '--disable-gpu'],
 });
 try {
-  const shared = { absWorkingDir: ROOT, bundle: true, minify: true, target: 'es2022', logLevel: 'error' };
+  const shared = {
+    ...{ absWorkingDir: ROOT, bundle: true, minify: true, target: 'es2022', logLevel: 'error' },
+    loader: { '.svg': 'text' },
+  };
   await build({
     ...shared,
     entryPoints: { host: 'tests/bench/webview/page.ts', webview: 'webview/src/main.ts' },
