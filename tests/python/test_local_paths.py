@@ -280,7 +280,7 @@ LOOKING = {
     "packs/v8/dumping/heap_profiler.py": "the dump that it writes",
     "packs/v8/dumping/pages.py": "the port of a browser, in its folder",
     "packs/v8/own_names.py": "files of Memlens",
-    "packs/v8/parts.py": "the file itself, and what has its name beside it",
+    "packs/v8/streamed.py": "the file itself, and what has its name beside it",
     "formats/zip_files.py": "members of the file itself",
     "ingest.py": "an archive",
     "model/libraries.py": "files of Memlens",

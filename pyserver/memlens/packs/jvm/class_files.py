@@ -1,4 +1,4 @@
-"""What a Java class file says of its source: its name, the file it was compiled from and the first line with code.
+"""Reads a Java class file's name, source file and first line with code.
 
 Source: chapter 4 of the Java Virtual Machine Specification, "The class File Format".
 """
@@ -110,6 +110,6 @@ class _Reader:
                     lines = [self.number("I") & 0xFFFF for _ in range(self.number())]
                     self.first_line = min([line for line in (self.first_line, *lines) if line], default=0)
             if self.at > end:
-                # what overlaps could be read again and again
+                # overlapping parts could be read again and again
                 raise IndexError
             self.at = end

@@ -1,4 +1,4 @@
-"""How many elements Java's and Android's collections have, and how much of their arrays they use; many at once."""
+"""Sizes of Java's and Android's collections, and how much of their arrays they use, for many at once."""
 
 from collections.abc import Iterable
 
@@ -46,13 +46,13 @@ PRIMITIVE_ARRAYS = frozenset(
 _NO_NUMBERS = np.zeros(0, np.int64)
 _NONE = Collections(_NO_NUMBERS, _NO_NUMBERS, _NO_NUMBERS, _NO_NUMBERS)
 _FOLLOWED_OF_OBJECT = 8
-"""So many times the number of objects are followed to count what is in collections of a kind."""
+"""Limit on references followed to count the contents of one kind of collection, as a multiple of the objects."""
 _AT_ONCE = 1 << 20
-"""The fields of so many objects are looked at at a time."""
+"""Objects whose fields are read in one step."""
 
 
 def sizes(case: GraphCase) -> tuple[Numbers, Numbers]:
-    """All collections of the usual classes whose sizes are known, and the sizes."""
+    """Return all collections of the usual classes with known sizes, and the sizes."""
     names = case.snapshot.strings.texts(case.snapshot.types.name)
     found = _collections(case.snapshot, [kind for kind, name in enumerate(names) if name in USUAL])
     known = found.sizes >= 0
@@ -61,7 +61,7 @@ def sizes(case: GraphCase) -> tuple[Numbers, Numbers]:
 
 @kept
 def all_collections(snapshot: Snapshot) -> Collections:
-    """All collections whose contents are known, see ``contents.py``. Raises :class:`CancelledError`."""
+    """Return all collections whose contents are known, see ``contents.py``. Raises :class:`CancelledError`."""
     kinds = np.flatnonzero(np.diff(snapshot.types.instance_start.astype(np.int64)))
     return _collections(snapshot, kinds.tolist())
 
@@ -96,7 +96,7 @@ def _in_order(parts: list[Collections]) -> Collections:
 
 
 def _made_of(own: Collections, wrapped: Numbers, within: Numbers) -> Collections:
-    """Collections that are made of another, and have its size; without those that are made of something else."""
+    """Return collections that wrap another one and have its size; without those that wrap anything else."""
     order = np.argsort(wrapped)
     wrapped, within = wrapped[order], within[order]
     inner = within
@@ -132,7 +132,7 @@ def _of_kind(snapshot: Snapshot, kind: Kind, members: Numbers) -> Collections:
     if kind.more:
         unsaid |= _referred(snapshot, members, kind.more) >= 0
     reader, is_known = field_reader(snapshot), ~unsaid
-    # collections may share what is counted, however much that is
+    # collections may share their contents, however large
     last = reader.followed + _FOLLOWED_OF_OBJECT * len(snapshot.objects.type)
     for at in np.flatnonzero(unsaid).tolist():
         snapshot.go_on()
@@ -159,7 +159,7 @@ def _referred(snapshot: Snapshot, members: Numbers, field: str) -> Numbers:
 
 
 def _values(snapshot: Snapshot, members: Numbers, field: str) -> tuple[Numbers, Mask]:
-    """The whole number in a field of each object, and whether it has such a field."""
+    """Return the integer in a field of each object, and a mask of the objects that have the field."""
     fields, found = snapshot.fields, np.full(len(members), -1, np.int64)
     is_there = np.zeros(len(members), np.bool_)
     if fields is None or not len(members):
@@ -182,7 +182,7 @@ def _integers(kinds: Numbers, bits: Numbers) -> Numbers:
 
 
 def reference_arrays(snapshot: Snapshot) -> Numbers:
-    """Which types are arrays of references."""
+    """Return a mask of the types that are arrays of references."""
     names = snapshot.strings.texts(snapshot.types.name)
     return np.array([is_array(name) and name not in PRIMITIVE_ARRAYS for name in names], np.bool_)
 
@@ -193,7 +193,7 @@ def all_reference_arrays(snapshot: Snapshot) -> Numbers:
 
 
 def usage_of_arrays(snapshot: Snapshot, arrays: Numbers) -> Usage:
-    """How many of their slots arrays of references use."""
+    """Return how many slots each array of references uses."""
     is_element = kinds_where(snapshot, lambda kind: kind.name == "element")
     # collections may share an array, however long it is
     asked, place = np.unique(arrays, return_inverse=True)

@@ -1,8 +1,8 @@
-"""What Java's and Android's collections contain: the elements of lists, queues and sets, the entries of maps.
+"""Contents of Java's and Android's collections: elements of lists, queues and sets, entries of maps.
 
-In their order, where they have one. The fields are those of the classes in OpenJDK and Android, of all versions since
-Java 6; a class of the program's own has what the library's class above it has. Views and wrappers (``keySet()``,
-``Collections.unmodifiableMap``) contain what they are made of.
+They are in the collection's order, if it has one. Fields are those of the classes in OpenJDK and Android, in all
+versions since Java 6; a subclass in the program has the contents of the library's class. Views and wrappers
+(``keySet()``, ``Collections.unmodifiableMap``) have the contents of the collection behind them.
 """
 
 import re
@@ -19,15 +19,15 @@ from memlens.views.heap.objects.fields import FieldReader, field_reader
 
 Reader = Callable[[FieldReader, int], Iterator[tuple[int | None, int | None]]]
 Pair = tuple[int | None, int | None]
-"""A key and a value; of a list no key."""
+"""A key and a value; lists have no key."""
 
 _COUNTED_AT_ONCE = 1_000
 MOST_WITHIN = 20
-"""Wrappers around a collection."""
+"""Limit on nested wrappers around a collection."""
 
 
 def _array(reader: FieldReader, number: int, field: str, size: str = "") -> Iterator[Pair]:
-    """The elements of an array up to a size, with the places of those that are null."""
+    """Yield the elements of an array up to a size, including nulls."""
     array = reader.references(number).get(field)
     count = reader.integer(number, size) if size else None
     if array is None:
@@ -56,7 +56,7 @@ def _known(reader: FieldReader, number: int, field: str) -> Iterator[Pair]:
 
 
 def _ring(reader: FieldReader, number: int, field: str, head: str) -> Iterator[Pair]:
-    """The elements of an array that begin in the middle and go on at the start."""
+    """Yield the elements of a circular array."""
     array, first = reader.references(number).get(field), reader.integer(number, head)
     if array is None:
         return
@@ -76,7 +76,7 @@ def _named(reader: FieldReader, number: int, *fields: str) -> Iterator[Pair]:
 def _chain(
     reader: FieldReader, number: int, first: str, item: str = "item", value: str = "", after: str = "next"
 ) -> Iterator[Pair]:
-    """What is in links, each of which refers to the next; without those that hold nothing, as the first of a queue."""
+    """Yield the contents of a linked list, without empty links such as the head of a queue."""
     link = reader.references(number).get(first)
     yield from _links(reader, link, item, value, after)
 
@@ -92,7 +92,7 @@ def _links(reader: FieldReader, link: int | None, item: str, value: str, after: 
 
 
 def _linked_list(reader: FieldReader, number: int) -> Iterator[Pair]:
-    """Until Java 6 the first link is one that holds nothing, to which the last one leads back."""
+    """Until Java 6 the first link is empty, and the last one refers to it."""
     header = reader.references(number).get("header")
     if header is None:
         yield from _chain(reader, number, "first")
@@ -108,7 +108,7 @@ def _linked_list(reader: FieldReader, number: int) -> Iterator[Pair]:
 def _table(
     reader: FieldReader, number: int, field: str, key: str = "key", value: str = "value"
 ) -> Iterator[Pair]:
-    """The entries in the buckets of a hash table, a bucket after the other."""
+    """Yield the entries of a hash table, bucket by bucket."""
     table = reader.references(number).get(field)
     # an entry is in one bucket
     seen: set[int] = set()
@@ -132,13 +132,13 @@ def _concurrent(reader: FieldReader, number: int) -> Iterator[Pair]:
             yield from _table(reader, segment, "table")
         return
     for key, value in _table(reader, number, "table", "key", "val"):
-        # what stands for a bucket that is being moved has neither
+        # the placeholder of a bucket that is being moved has neither
         if key is not None:
             yield key, value
 
 
 def _linked_map(reader: FieldReader, number: int) -> Iterator[Pair]:
-    """In the order of insertion where the entries have it, as in OpenJDK."""
+    """In insertion order if the entries record it, as in OpenJDK."""
     if "head" in reader.references(number):
         yield from _chain(reader, number, "head", "key", "value", "after")
     else:
@@ -179,7 +179,7 @@ def _tree(reader: FieldReader, number: int) -> Iterator[Pair]:
 
 
 def _skip_list(reader: FieldReader, number: int) -> Iterator[Pair]:
-    """The lowest row, which has all entries; its first link is none."""
+    """The lowest level, which has all entries; its first link is not an entry."""
     head = reader.references(number).get("head")
     first = None if head is None else reader.references(head).get("node")
     while head is not None and "down" in (known := reader.references(head)):
@@ -214,20 +214,19 @@ def _enum_set(reader: FieldReader, number: int) -> Iterator[Pair]:
 _UTIL, _CONCURRENT = "java.util.", "java.util.concurrent."
 
 SLOTS, USED, COUNTED = "(slots)", "(used slots)", "(counted)"
-"""How many elements there are where no field says it: as many as the array has slots, as it has that aren't null, or as
-one counts."""
+"""How to determine the size without a field for it: the slots of the array, those that aren't null, or by counting."""
 
 
 class Kind(NamedTuple):
-    """How collections of a class are read, and where it says how many elements they have."""
+    """How to read the contents and sizes of a class's collections."""
 
     read: Reader
     size: str = COUNTED
-    """The field that says it, or SLOTS, USED or COUNTED."""
+    """The field with the size, or SLOTS, USED or COUNTED."""
     array: str = ""
     """The field of the array that has the elements or entries; "" for none."""
     more: str = ""
-    """A field that, where it refers to anything, has what the other leaves out."""
+    """A field with further contents, unless it is null."""
 
 
 KINDS: dict[str, Kind] = {
@@ -272,11 +271,11 @@ KINDS: dict[str, Kind] = {
     "android.util.ArraySet": Kind(partial(_array, field="mArray", size="mSize"), "mSize", "mArray"),
     "android.util.SparseArray": Kind(partial(_known, field="mValues"), "mSize", "mValues"),
 }
-"""The collections of Java's and Android's libraries that have their elements themselves."""
+"""Collections of Java's and Android's libraries that store their own elements."""
 
 
 def _pair(reader: FieldReader, number: int) -> Iterator[Pair]:
-    """One or two elements; in the place of a second that isn't there is an object that stands for it."""
+    """Yield one or two elements; a placeholder object stands for a missing second one."""
     none = reader.static(f"{_UTIL}ImmutableCollections", "EMPTY")
     for pair in _named(reader, number, "e0", "e1"):
         if pair[1] != none:
@@ -311,7 +310,7 @@ _WITHIN = {
     f"{_CONCURRENT}DelayQueue": "q",
     "android.util.LruCache": "map",
 }  # fmt: skip
-"""Collections that are made of another, and the field that refers to it."""
+"""Classes that wrap another collection, and the field that refers to it."""
 
 _KEYS = frozenset(
     (
@@ -319,7 +318,7 @@ _KEYS = frozenset(
         f"{_CONCURRENT}ConcurrentHashMap$KeySetView", f"{_UTIL}Collections$SetFromMap",
     )
 )  # fmt: skip
-"""Those of these that contain the keys of a map."""
+"""Those of these classes that contain the keys of a map."""
 
 _VIEW = re.compile(r"java\.util\.(?:concurrent\.)?\w+\$\w*?(KeySet|Values|ValueCollection|EntrySet)$")
 """Views of maps: the nested classes of keys, values and entries, each of which refers to its map."""
@@ -330,7 +329,7 @@ Only = Literal["keys", "values", "both"]
 
 
 class _Found(NamedTuple):
-    """The collection that has the elements, how they are read, and whether only its keys count, or only its values."""
+    """The collection that stores the elements, how to read it, and whether only its keys or only its values count."""
 
     number: int
     kind: Kind
@@ -369,7 +368,7 @@ def _found(reader: FieldReader, number: int) -> _Found | None:
 
 
 def contents_of(snapshot: Snapshot, number: int) -> Iterator[Content] | None:
-    """What a collection contains, None for another object."""
+    """Return a collection's contents; None for other objects."""
     reader = field_reader(snapshot)
     found = _found(reader, number)
     return None if found is None else _contents(reader, found)
@@ -384,7 +383,7 @@ def _contents(reader: FieldReader, found: _Found) -> Iterator[Content]:
 
 
 def count_of(snapshot: Snapshot, number: int) -> int:
-    """How many elements or entries a collection has: what it says of itself, else counted; 0 for another object."""
+    """Return a collection's size by its own field, else by counting; 0 for other objects."""
     contents = contents_of(snapshot, number)
     reader = field_reader(snapshot)
     found = None if contents is None else _found(reader, number)

@@ -1,8 +1,9 @@
-"""What a program ran out of when HotSpot dumped its heap: heap space, Metaspace, or threads of the system.
+"""Which resource ran out when HotSpot dumped a heap: heap space, Metaspace, or system threads.
 
-HotSpot writes the dump before it throws the error, so no object has the error's message: the errors in the heap are
-those made ahead, one for each message. What the thread was doing says it: where a class is being defined or linked, and
-the heap wasn't full, its metadata had no room. "GC overhead limit exceeded" and "Java heap space" leave the same dump.
+HotSpot writes the dump before it throws the error, so no object has the error's message: the errors in the heap were
+allocated in advance, one for each message. The thread's stack shows the cause: if it was defining or linking a class,
+and the heap wasn't full, there was no room for metadata. "GC overhead limit exceeded" and "Java heap space" leave the
+same dump.
 """
 
 from memlens.model.graph import NONE
@@ -33,7 +34,7 @@ _MOST_SHARE = 1.05
 
 
 def ran_out_of(case: GraphCase, thread: int, name: TextPart, where: Text | str) -> tuple[Text, Text] | None:
-    """The beginning of a sentence about what a thread ran out of, and why; None where nothing in the dump says it."""
+    """Return how a sentence about what a thread ran out of begins, and the reason; None if unknown."""
     numbers = [frame for frame in table(case.snapshot).frames_of(thread).tolist() if frame != NONE]
     rows = case.snapshot.frames.rows(numbers[:3])
     inner = next((rows[frame][2] for frame in numbers[:3] if not rows[frame][2].startswith(_ERROR)), "")
@@ -66,7 +67,7 @@ def ran_out_of(case: GraphCase, thread: int, name: TextPart, where: Text | str) 
 
 
 def limit_of_heap(case: GraphCase) -> int | None:
-    """The maximum size of the heap in bytes, as the JDK's own objects have it; None if it isn't known."""
+    """Return the maximum heap size in bytes, from the JDK's own objects; None if unknown."""
     objects = case.snapshot.types.object
     for kind in case.types_where(lambda name: name in _LIMITS) if objects is not None else ():
         number = int(objects[kind]) if objects is not None else NEVER

@@ -1,4 +1,4 @@
-"""The fields of some objects of a heap dump of Java, many at once, by their names in source code."""
+"""Reads fields of many Java objects at once, by their names in source code."""
 
 from collections.abc import Callable
 from functools import cached_property
@@ -15,7 +15,7 @@ _INTEGERS = np.array([kind in ("boolean", "byte", "char", "short", "int", "long"
 class Fields:
     """Looks fields up in the columns of a dump; ``text`` returns a text by its number, ``named`` the number of a text.
 
-    Only what is asked for is read: a dump without the classes in question costs a look at the names of its types.
+    Only requested fields are read: for a dump without the classes, only the names of its types.
     """
 
     def __init__(
@@ -61,7 +61,7 @@ class Fields:
         found = np.fromiter((name in names for name in self._type_names), np.bool_, len(self._types))
         if not found.any():
             return found
-        # one class above each, then two, four …; damaged files say that a class is above itself
+        # pointer doubling; in damaged files a class may be its own superclass
         above = self._above
         for _ in range(len(above).bit_length()):
             known = above >= 0
@@ -75,10 +75,10 @@ class Fields:
         return np.flatnonzero(types[self.type_of]) if types.any() else np.empty(0, np.int64)
 
     def targets(self, objects: I64, *names: str, inherited: bool = False) -> I64:
-        """What each of some objects refers to by its first field with one of these names, NONE for nothing.
+        """Return the target of each object's first field with one of these names; NONE if null or missing.
 
-        With ``inherited`` by the last, which is that of the class furthest above: a class of the program's own may have
-        a field of the same name. An item of ``objects`` may be NONE.
+        With ``inherited``, of the last one, which the topmost superclass declares: subclasses of the program may have a
+        field of the same name. An item of ``objects`` may be NONE.
         """
         asked, of = _distinct(objects)
         found = np.full(len(asked) + 1, NONE, np.int64)
@@ -90,7 +90,7 @@ class Fields:
         return found[of]
 
     def integers(self, objects: I64, name: str, absent: int = 0) -> I64:
-        """The first field of this name of each of some objects; ``absent`` where it is none or no integer.
+        """Return each object's first field of this name; ``absent`` if missing or not an integer.
 
         An item of ``objects`` may be NONE.
         """
@@ -104,7 +104,7 @@ class Fields:
         return found[of]
 
     def elements(self, array: int) -> tuple[U32, I64]:
-        """The indexes of an array's elements that aren't null, and what they refer to."""
+        """Return the indexes and the objects of the elements of an array that aren't null."""
         start, end = map(int, self.references.start[array : array + 2])
         rows = start + np.flatnonzero(self.references.kind[start:end] == kernel.ELEMENT)
         return self.references.name[rows], self.references.target[rows].astype(np.int64)
@@ -116,7 +116,7 @@ class Fields:
     def _named(
         self, rows: I64, owner: I64, chosen: Mask, column: U32, names: tuple[str, ...]
     ) -> tuple[I64, I64]:
-        """Those of the chosen rows that have one of these names."""
+        """Return the chosen rows with one of these names."""
         rows, owner = rows[chosen], owner[chosen]
         column, numbers = column[rows], [self._named_text(name) for name in names]
         fitting = column == numbers[0]

@@ -4,7 +4,7 @@ Source of the format: ``src/hotspot/share/services/heapDumper.cpp`` of OpenJDK a
 Android's ART. Three passes over the mapped bytes: the records around heaps (``kernels/hprof.pyx``), where
 objects are (``hprof_objects.pyx``), what they refer to (``hprof_references.pyx``).
 
-Rules for what the file doesn't say: the sizes of objects are computed from their fields as in Eclipse MAT (Android's
+Rules for facts that are not in the file: sizes of objects are computed from their fields as in Eclipse MAT (Android's
 dumps have them); objects on a thread's stack are references of the thread, as in MAT; the classes of ``java.lang.ref``
 decide which references don't keep their target alive; and if no class is a root, those of the boot loader are.
 """
@@ -78,7 +78,7 @@ _VERSIONS = ("1.0", "1.0.1", "1.0.2", "1.0.3")
 _HEAD_BYTES = 256
 _TEXT, _CPU_SAMPLES = 0x01, 0x0D
 _MARK, _LAYOUT, _REDIRECTED = 1, 3, 4
-"""What memlens redact has written into a dump: texts with the largest ids."""
+"""Notes of memlens redact in a dump: texts with the largest ids."""
 _LAYOUT_NUMBERS = 7
 _MOST_NOTED = 100
 _MOST_NUMBER = (1 << 31) - 1
@@ -174,7 +174,7 @@ def layout_record(layout: Sequence[int]) -> bytes:
 
 
 def redirected_record(count: int, id_bytes: int) -> bytes:
-    """Return a record that says how many references lead to another object than in the program."""
+    """Return a record with the number of redirected references."""
     return _note_record(_REDIRECTED, str(count), id_bytes)
 
 
@@ -196,7 +196,7 @@ def _numbers_noted(records: kernel.Records, note: int) -> list[int]:
 
 
 def _removed(head: bytes, header: Header) -> Removed | None:
-    """What was removed from a dump, None if it has no such record."""
+    """Return what was removed from a dump; None if it has no such record."""
     marks = {each: mark_record(each, header.id_bytes) for each in (VALUES, CONTENTS)}
     return next((each for each, mark in marks.items() if head[header.start :].startswith(mark)), None)
 

@@ -1,4 +1,4 @@
-"""Images in a Java heap dump: Android's bitmaps and Java's buffered images, with where the file has their pixels.
+"""Images in a Java heap dump: Android's bitmaps and Java's buffered images, and the offsets of their pixels.
 
 - ``android.graphics.Bitmap`` until Android 7: ``mBuffer`` is a byte array in the heap. Its format isn't in the heap, so
   its length for ``mWidth`` and ``mHeight`` decides: 4 bytes a pixel are ARGB_8888 (in memory R, G, B, A), 2 RGB_565, 1
@@ -35,7 +35,7 @@ TYPE_INT_BGR, TYPE_3BYTE_BGR, TYPE_4BYTE_ABGR, TYPE_BYTE_GRAY."""
 
 
 class Elements(NamedTuple):
-    """Where the elements of arrays of numbers are: ``of(arrays, offsets, sizes)`` fills the last two."""
+    """Offsets of the elements of arrays of numbers: ``of(arrays, offsets, sizes)`` fills the last two."""
 
     data: Any
     of: Callable[[U32, U64, U64], None]
@@ -58,7 +58,7 @@ class Elements(NamedTuple):
 
 
 def without_pixels(type_name: str) -> Text:
-    """Why the dump has no pixels of an image of a type."""
+    """Return why the dump has no pixels for images of a type."""
     if type_name.startswith("java."):
         return phrase("The pixels aren't in a single array of the image, or their format is unknown")
     return phrase(
@@ -75,7 +75,7 @@ def images_of(fields: Fields, elements: Elements) -> npt.NDArray[Any]:
 
 
 def _rows(objects: I64, width: I64, height: I64) -> npt.NDArray[Any]:
-    """Rows without pixels; a size that can't be is 0."""
+    """Return rows without pixels; impossible sizes are 0."""
     rows = np.zeros(len(objects), IMAGE_DTYPE)
     rows["object"], rows["elements"] = objects, NONE
     possible = (width > 0) & (height > 0) & (width <= _MOST_SIDE) & (height <= _MOST_SIDE)
@@ -84,7 +84,7 @@ def _rows(objects: I64, width: I64, height: I64) -> npt.NDArray[Any]:
 
 
 def _place(rows: npt.NDArray[Any], chosen: Mask, layout: str, arrays: I64, elements: Elements) -> None:
-    """Fill in where the pixels of the chosen rows are; ``arrays`` has an item for each of all rows."""
+    """Fill in the offsets of the chosen rows' pixels; ``arrays`` has an item for every row."""
     offsets, sizes = elements.places(arrays[chosen])
     for name, column in (("elements", arrays[chosen]), ("offset", offsets), ("bytes", sizes)):
         rows[name][chosen] = column

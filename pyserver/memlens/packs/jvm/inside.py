@@ -1,4 +1,4 @@
-"""What objects contain, as views ask it, see ``Contents`` of ``packs/api``."""
+"""Implements ``Contents`` of ``packs/api``."""
 
 from memlens.packs.jvm.array_contents import numbers_in, whole_contents
 from memlens.packs.jvm.collection_sizes import all_collections, all_reference_arrays, usage_of_arrays

@@ -1,4 +1,4 @@
-"""Archives of libraries, as the server asks for them, see ``LibraryArchives`` of ``packs/api``."""
+"""Implements ``LibraryArchives`` of ``packs/api``."""
 
 from memlens.packs.jvm.class_archives import CLASSES, compiled_from
 from memlens.packs.jvm.places import of_classes, of_source

@@ -1,4 +1,4 @@
-"""What Ruby calls the code that a method of Java was compiled from by JRuby.
+"""Ruby names of Java methods compiled by JRuby.
 
 Source: ``JavaNameMangler`` of JRuby 9, which names a method ``RUBY$block$work$5``.
 """
@@ -10,12 +10,12 @@ _MANGLED = re.compile(r"\\(.)", re.DOTALL)
 _CHARACTERS = {
     "|": "/", ",": ".", "?": ";", "%": "$", "^": "<", "_": ">", "{": "[", "}": "]", "!": ":", "-": "\\", "=": "",
 }  # fmt: skip
-"""What follows a backslash in the place of a character that the names of Java's methods can't have."""
+"""Escapes after a backslash for characters that Java method names can't have."""
 _TOP = "<main>"
 
 
 def jruby_name(method: str) -> str | None:
-    """The Ruby code that a method of Java was compiled from, as ``block in work``; None if it isn't such a method."""
+    """Return the Ruby name of a compiled Java method, such as ``block in work``; None for other methods."""
     found = _COMPILED.fullmatch(method)
     if found is None:
         return None
@@ -24,7 +24,7 @@ def jruby_name(method: str) -> str | None:
 
 
 def called(kind: str, name: str) -> str:
-    """What Ruby's own stack traces call code of a kind."""
+    """Return the name of code of a kind, as in Ruby's own stack traces."""
     match kind:
         case "BLOCK":
             return f"block in {name or _TOP}"

@@ -1,4 +1,4 @@
-"""What objects of well-known classes are called, by their fields: threads, class loaders, files, HTTP requests.
+"""Names objects of well-known classes by their fields: threads, class loaders, files, HTTP requests.
 
 A rule is a class and a template, as ``{protocol}://{authority}``. Its parts are fields, with fields of their objects
 after dots, or with ``|`` the first of several that is known: the text of a string or of another object that has a name
@@ -137,7 +137,7 @@ _MOST_BYTES = 256
 
 
 class _Objects(NamedTuple):
-    """What rules read and write."""
+    """The objects and names that rules read and write."""
 
     names: U32
     fields: Fields

@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Collection, Iterator
 
 RUNTIME = ("java.", "javax.", "jdk.", "sun.", "com.sun.", "android.", "dalvik.", "libcore.", "kotlin.")
-"""What the names of classes begin with that keep them: findings know these."""
+"""Prefixes of class names that are kept, because findings recognise them."""
 
 _PRIMITIVES = {
     "B": "byte", "C": "char", "D": "double", "F": "float", "I": "int", "J": "long", "S": "short", "V": "void",

@@ -1,7 +1,7 @@
 """Names that R8 or ProGuard shortened in an app: the ``mapping.txt`` of its build says what they were.
 
-Source of the format: "ProGuard Manual, ReTrace" and R8's ``doc/retrace.md``. A dump doesn't say of which build it is. A
-file beside the dump (``mapping.txt``, or the dump's name with ``.mapping.txt``) is used as it is; else of those that
+Source of the format: "ProGuard Manual, ReTrace" and R8's ``doc/retrace.md``. A dump doesn't say which build it is from.
+A file beside the dump (``mapping.txt``, or the dump's name with ``.mapping.txt``) is used as it is; else of those that
 Gradle leaves in folders of sources the one that knows the most of the dump's classes.
 """
 
@@ -27,7 +27,7 @@ _BUILT = (
     f"*/build/outputs/mapping/*/{MAPPING_NAME}",
     MAPPING_NAME,
 )
-"""Where Gradle writes them: in a module's folder, or in one of several modules."""
+"""Where Gradle writes them, in the folder of a module."""
 
 _CLASS = re.compile(r"^(?P<original>\S+) -> (?P<short>\S+):\s*$")
 _MEMBER = re.compile(
@@ -35,7 +35,7 @@ _MEMBER = re.compile(
     r"(?::(?P<from>\d{1,9})(?::(?P<to>\d{1,9}))?)? -> (?P<short>\S+)\s*$"
 )
 _THREAD = re.compile(r'^# (?P<said>\{"id": ?"thread".*\})\s*$')
-"""Of a dump that ``memlens redact`` wrote with other names."""
+"""Names of threads in a dump that ``memlens redact`` wrote with other names."""
 _FILE = re.compile(r'^\s*#\s*\{.*"id":"sourceFile".*"fileName":"(?P<name>[^"\\]+)"')
 
 
@@ -62,7 +62,7 @@ class _Class(Struct):
 
 
 class Mapping:
-    """What one file says of some classes, by their short names."""
+    """The entries of one file for some classes, by their short names."""
 
     def __init__(
         self,
@@ -152,7 +152,7 @@ def mapping_of(objects: hprof_objects.Objects, dump: Path, folders: Sequence[Pat
 
 
 def mapping_for(class_names: Callable[[], set[str]], dump: Path, folders: Sequence[Path]) -> Mapping:
-    """The same for classes by their names in the dump."""
+    """Return the mapping for some classes, by their names in the dump."""
     beside, built = list(_beside(dump)), _built(folders)
     if not beside and not built:
         # of most dumps, whose classes needn't be read for that
@@ -192,9 +192,7 @@ def _built(folders: Sequence[Path]) -> list[Path]:
 
 
 def _read(path: Path, known: Collection[str]) -> Mapping:
-    """What a file says of the classes that are ``known`` and have another name in the source; empty if it is no such
-    file.
-    """
+    """Return a file's entries for the ``known`` classes with other names in the source; empty if it isn't a mapping."""
     classes: dict[str, _Class] = {}
     threads: dict[str, str] = {}
     here: _Class | None = None

@@ -1,4 +1,4 @@
-"""Where source and classes of Java libraries lie on this machine."""
+"""Locates sources and classes of Java libraries on this machine."""
 
 import os
 from collections.abc import Mapping
@@ -12,7 +12,7 @@ _SOURCE = ("lib/src.zip", "src.zip", "../src.zip")
 
 
 def caches(environment: Mapping[str, str]) -> list[Path]:
-    """Where Maven, Gradle and Coursier keep what they have downloaded, whether or not it exists."""
+    """Return the download folders of Maven, Gradle and Coursier, whether or not they exist."""
     home = Path.home()
     gradle = Path(environment.get("GRADLE_USER_HOME") or home / ".gradle")
     return [
@@ -31,12 +31,12 @@ def java_homes(environment: Mapping[str, str]) -> list[Path]:
 
 
 def of_source(environment: Mapping[str, str]) -> list[Path]:
-    """Where archives of source are: of build tools, and of the JDKs."""
+    """Return the folders with source archives, of build tools and of JDKs."""
     return [*caches(environment), *(jdk / place for jdk in java_homes(environment) for place in _SOURCE)]
 
 
 def of_classes(environment: Mapping[str, str]) -> list[Path]:
-    """Where archives of classes are: of build tools."""
+    """Return the folders with class archives, of build tools."""
     return caches(environment)
 
 

@@ -24,12 +24,12 @@ from memlens.model.texts import Texts
 from memlens.packs.api import JsonFormat
 from memlens.packs.v8.kernels import heap_json as kernel
 from memlens.packs.v8.objects import graph_of
-from memlens.packs.v8.parts import read_parts
 from memlens.packs.v8.places import Functions, TraceRows
 from memlens.packs.v8.scopes import scopes_of
 from memlens.packs.v8.sections import OF_SCOPES, SCOPES, Sections, check
 from memlens.packs.v8.snapshot import Scopes, Snapshot
 from memlens.packs.v8.source_maps import SourceMaps
+from memlens.packs.v8.streamed import read_parts
 from memlens.progress import Report
 from memlens.texts import phrase
 

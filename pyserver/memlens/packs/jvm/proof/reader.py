@@ -52,11 +52,11 @@ _HIDDEN = re.compile(r"0x0*[1-9a-f][0-9a-f]{6,}(?=$|;|\[)", re.IGNORECASE)
 """An address in a name, as a class has that the runtime made; a copy has smaller numbers there."""
 
 _RUN = 32
-"""Texts whose order is compared: as many in a row, of which enough differ."""
+"""Length of the runs of texts whose order is compared; runs with few distinct lengths are skipped."""
 _LEAST_DIFFERENT = 8
 _LEAST_ADDRESS_BITS = 24
 _MOST_IDS = 10_000
-"""Of a copy: ids that stayed are many."""
+"""Limit on the texts of a copy whose ids are examined."""
 
 _MOST_SUPERCLASSES = 1_000
 _ROOT_JNI_GLOBAL = 0x01

@@ -18,7 +18,7 @@ from memlens.texts import phrase
 
 PIECE_BYTES = 1 << 20
 _SURVEYED_BYTES = 1 << 18
-"""Of the first pass, which keeps nothing of long arrays."""
+"""Bytes per step of the first pass, which skips long arrays."""
 
 _ROWS = 1 << 13
 _TEXTS_BYTES = 1 << 16
