@@ -205,6 +205,13 @@ def test_every_rule_is_in_the_docs() -> None:
         assert sorted(re.findall(r"^\| `(\w+)`", rows, re.MULTILINE)) == sorted(table.names_of_rules(model))
 
 
+def test_every_rule_has_a_test() -> None:
+    paths = [*(ROOT / "tests/python").glob("test_*.py"), *(PACKAGE / "packs").glob("*/tests/test_*.py")]
+    text = "".join(path.read_text("utf-8") for path in paths)
+    lacking = [name for name in table.every_rule() if not re.search(rf'"{name}"|def test_{name}_', text)]
+    assert lacking == []
+
+
 def test_findings_have_the_names_that_their_rules_declare() -> None:
     files = [path for path in (PACKAGE / "views" / "findings").rglob("*.py") if path.name != "table.py"]
     files += [path for path in (PACKAGE / "packs").rglob("*.py") if path.name != "__init__.py"]
