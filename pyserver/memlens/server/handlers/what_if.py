@@ -6,7 +6,7 @@ from memlens.texts import phrase
 from memlens.views.answers import Axis
 from memlens.views.selection.changes import Changes
 from memlens.views.trace import what_if_words as words
-from memlens.views.trace.how_large import at_least, check_size
+from memlens.views.trace.how_large import Capacity, Size, at_least
 from memlens.views.trace.how_large_words import AtLeastAnswer, at_least_said
 from memlens.views.trace.what_if import what_if
 from memlens.views.trace.what_if_words import WhatIfAnswer
@@ -28,8 +28,9 @@ def _what_if(
 
 
 @question("memlens/howLarge", name=phrase("how large it may be"), cost=LONG)
-def _how_large(snapshot: Snapshot, *, device: int, size: int, capacity_bytes: int | None) -> AtLeastAnswer:
+def _how_large(
+    snapshot: Snapshot, *, device: int, size: Size, capacity_bytes: Capacity | None
+) -> AtLeastAnswer:
     """The largest size that certainly fits, by a device's trace of a ``size``."""
-    check_size(size, capacity_bytes)
     found = at_least(snapshot, device, size, capacity_bytes)
     return AtLeastAnswer(found, list(at_least_said(found)))

@@ -17,6 +17,7 @@ from memlens.views.flame.tables import FlameSides
 from memlens.views.naming.frame_names import FlameName
 from memlens.views.selection.sets import AllocationSet
 from memlens.views.sql.pages import MOST_ROWS, SqlSort
+from memlens.views.trace.how_large import Capacity, Size
 
 
 class CompareParams(Struct, frozen=True, kw_only=True):
@@ -97,9 +98,9 @@ class CompareSizesParams(Struct, frozen=True, kw_only=True):
     other: str
     device: int
     other_device: int
-    size: int
-    other_size: int
-    capacity_bytes: int | None
+    size: Size
+    other_size: Size
+    capacity_bytes: Capacity | None
     """What can be reserved; None for what the larger trace says."""
 
 

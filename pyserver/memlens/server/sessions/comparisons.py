@@ -38,7 +38,7 @@ from memlens.views.compare.sides import side_of
 from memlens.views.naming.places import places_of
 from memlens.views.selection.columns import check_columns
 from memlens.views.selection.sets import AllocationSet
-from memlens.views.trace.how_large import asked_in, check_size, how_large
+from memlens.views.trace.how_large import asked_in, how_large
 from memlens.views.trace.how_large_words import HowLargeAnswer, sizes_said
 
 T = TypeVar("T")
@@ -133,8 +133,6 @@ class Comparisons:
 
     async def sizes(self, params: CompareSizesParams) -> HowLargeAnswer:
         """What grows from the trace of the smaller size to the other, and the largest that fits."""
-        check_size(params.size, params.capacity_bytes)
-        check_size(params.other_size, params.capacity_bytes)
         sides = [
             (params.size, params.device, self._registry.get(params.snapshot)),
             (params.other_size, params.other_device, self._registry.get(params.other)),

@@ -15,10 +15,10 @@ By one trace alone a size is found that fits if nothing grows faster than in pro
 """
 
 from collections.abc import Hashable, Sequence
-from typing import Literal, NamedTuple
+from typing import Annotated, Literal, NamedTuple
 
 import numpy as np
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from memlens.arrays import F64, I64, U32, Mask
 from memlens.errors import BadRequestError
@@ -30,6 +30,10 @@ from memlens.units import format_bytes
 from memlens.views.selection.columns import NEVER, live_rows
 from memlens.views.trace.what_if import Calibration, Replayed, by_line, replayed, whole_device
 
+Size = Annotated[int, Meta(ge=1, le=1 << 40)]
+"""Of a batch, a sequence or a model."""
+Capacity = Annotated[int, Meta(ge=1, le=1 << 50)]
+"""Bytes that can be reserved."""
 Growth = Literal["constant", "linear", "quadratic", "otherwise"]
 GROWTHS: tuple[Growth, ...] = ("constant", "linear", "quadratic", "otherwise")
 _INNERMOST = 3
@@ -40,7 +44,6 @@ _MOST_UNCERTAIN = 0.1
 _CONSTANT = ("parameter", "optimizer_state", "gradient")
 """Categories, recorded or inferred, that a larger batch doesn't change."""
 _MOST_LINES = 20
-_MOST_SIZE, _MOST_BYTES = 1 << 40, 1 << 50
 _MOST_TIMES = 64
 """Limit on the searched size, as a multiple of the recorded one."""
 
@@ -109,12 +112,6 @@ class AtLeast(Struct, frozen=True, kw_only=True):
     """The trace's own size."""
     largest: int | None
     """The largest size that fits; None if not even the trace's own certainly does."""
-
-
-def check_size(size: int, capacity_bytes: int | None) -> None:
-    """Raises :class:`BadRequestError` for what is no size, or no memory."""
-    if not 0 < size <= _MOST_SIZE or (capacity_bytes is not None and not 0 < capacity_bytes <= _MOST_BYTES):
-        raise BadRequestError(phrase("A size is a number from 1 on"))
 
 
 def asked_in(snapshot: Snapshot, number: int | None) -> Asked:
