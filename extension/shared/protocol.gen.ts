@@ -3760,12 +3760,17 @@ export interface WhatIfAnswer {
   fragmentation: Text | null;
 }
 
-/** A device's trace, replayed with changes of what filters match, and with settings that may help. */
+/**
+ * A device's trace, replayed with changes of what filters match, and with settings that may help.
+ *
+ * `capacity_bytes` None is what the first out-of-memory event says.
+ */
 export interface WhatIfParams {
   snapshot: string;
   device: number;
   axis: 'event' | 'time';
   changes: Changes;
+  capacity_bytes?: number | null;
 }
 
 /** The memory that only the omitted references keep alive, and the objects whose references are omitted. */

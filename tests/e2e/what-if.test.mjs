@@ -54,6 +54,13 @@ test('a line is left out, and it would have fitted', async () => {
     .filter({ hasText: 'halved it would have fitted, with 100 MiB reserved at the peak' })
     .waitFor();
   await drawnWith({ 'model.py:22': '20 MiB', 'model.py:43': '40 MiB' }, 'peak 60 MiB');
+  const memory = view.locator('input[name=capacity]');
+  await memory.fill('0.05');
+  await memory.press('Tab');
+  await conclusion.filter({ hasText: 'halved memory would still have run out' }).waitFor();
+  await memory.fill('');
+  await memory.press('Tab');
+  await conclusion.filter({ hasText: 'with 100 MiB reserved at the peak' }).waitFor();
   await view.locator('.what-if-sizes summary').click();
   await view.locator('.what-if-sizes input[name=size]').fill('8');
   await view.locator('.what-if-ask').click();

@@ -22,9 +22,22 @@ def _what_if(
     device: int,
     axis: Axis,
     changes: Changes,
+    capacity_bytes: Capacity | None = None,
 ) -> WhatIfAnswer:
-    """A device's trace, replayed with changes of what filters match, and with settings that may help."""
-    return words.said(what_if(snapshot, device, changes=changes, helpful=True, columns=COLUMNS, axis=axis))
+    """A device's trace, replayed with changes of what filters match, and with settings that may help.
+
+    ``capacity_bytes`` None is what the first out-of-memory event says.
+    """
+    found = what_if(
+        snapshot,
+        device,
+        changes=changes,
+        capacity_bytes=capacity_bytes,
+        helpful=True,
+        columns=COLUMNS,
+        axis=axis,
+    )
+    return words.said(found)
 
 
 @question("memlens/howLarge", name=phrase("how large it may be"), cost=LONG)

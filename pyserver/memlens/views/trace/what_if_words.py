@@ -86,7 +86,15 @@ def conclusion(found: WhatIf) -> Text | None:
         return None
     if tried[0].changes.kinds:
         return _changed(found, recorded, tried[0])
-    if recorded.out_of_memory is not None:
+    # the recorded settings once more, where there is other memory
+    again = tried[0] if tried[0].settings == recorded.settings else None
+    if again is not None and again.out_of_memory is None and found.capacity_bytes is not None:
+        return phrase(
+            "Into {capacity} it would have fitted, with {size} reserved at the peak.",
+            capacity=format_bytes(found.capacity_bytes),
+            size=format_bytes(again.peak_reserved_bytes),
+        )
+    if again is not None or recorded.out_of_memory is not None:
         through = [row for row in tried if row.out_of_memory is None]
         if not through:
             return phrase("Memory would have run out with each of these settings.")

@@ -43,7 +43,7 @@ export function HowLarge({
     const gib = Number(memory.current?.value);
     const asked = {
       ...{ device: device.device, size: Number(size.current?.value) },
-      capacity_bytes: gib > 0 ? Math.round(gib * GIB) : null,
+      capacity_bytes: gib > 0 ? Math.round(gib * GIB) : capacity,
     };
     const show = (sentences: readonly string[], growing: Answer['growing'] = null): void => {
       answer.value = { sentences, growing };

@@ -17,9 +17,13 @@ import { changeKinds, type Change } from '../what-if';
 import { HowLarge } from './how-large';
 import { PinningTable } from './oom-parts';
 
+const GIB = 2 ** 30;
+
 class Replays {
   readonly answer = signal<WhatIfAnswer | null>(null);
   readonly note = signal('');
+  /** What could be reserved, if it is another than the file says. */
+  private capacity: number | null = null;
   /** The row whose reserved memory is drawn; null for the first replay, else the trace itself. */
   readonly chosen = signal<number | null>(null);
   private readonly latest = new Latest();
@@ -30,12 +34,21 @@ class Replays {
     this.latest.cancel();
   }
 
+  /** Replays with so much to reserve; null for what the file says. */
+  reserve(capacity: number | null): void {
+    this.capacity = capacity;
+    this.ask();
+  }
+
   /** Replays with what is changed now, by the settings that may help. */
   ask(): void {
     const { api, device, axis, whatIf } = this.context;
     this.note.value = t('Replaying…');
     this.latest.ask(
-      api.request('memlens/whatIf', { device: device.device, axis, changes: whatIf.filters }),
+      api.request('memlens/whatIf', {
+        ...{ device: device.device, axis, changes: whatIf.filters },
+        capacity_bytes: this.capacity,
+      }),
       (answer) => {
         this.note.value = '';
         this.chosen.value = null;
@@ -54,7 +67,8 @@ export const whatIfPane = (context: TimelineSession): Pane => {
   return {
     View: (room) => <WhatIfView replays={replays} room={room} />,
     update: (changes) => {
-      if (changes.has('device') || changes.has('axis') || changes.has('whatIf')) replays.ask();
+      if (changes.has('device')) replays.reserve(null);
+      else if (changes.has('axis') || changes.has('whatIf')) replays.ask();
     },
     dispose: () => replays.cancel(),
   };
@@ -83,6 +97,13 @@ function WhatIfView({ replays, room }: { readonly replays: Replays; readonly roo
       )}
       {answer && <Notes answer={answer} />}
       {answer?.found.calibration.reason === null && (
+        <Memory
+          key={context.device.device}
+          capacity={answer.found.capacity_bytes}
+          reserve={(bytes) => replays.reserve(bytes)}
+        />
+      )}
+      {answer?.found.calibration.reason === null && (
         <HowLarge key={context.device.device} context={context} capacity={answer.found.capacity_bytes} />
       )}
       {changes.length === 0 && (
@@ -93,6 +114,31 @@ function WhatIfView({ replays, room }: { readonly replays: Replays; readonly roo
         </p>
       )}
     </section>
+  );
+}
+
+/** How much there is to reserve, as the file says it or as it is typed. */
+function Memory(props: {
+  readonly capacity: number | null;
+  readonly reserve: (capacity: number | null) => void;
+}): VNode {
+  return (
+    <p class="what-if-fields">
+      <label>
+        {t('Replay with so much to reserve, in GiB')}
+        <input
+          name="capacity"
+          type="number"
+          min="0"
+          max="100000"
+          step="any"
+          placeholder={props.capacity === null ? t('not known') : (props.capacity / GIB).toFixed(2)}
+          onChange={({ currentTarget: field }) => {
+            if (field.reportValidity()) props.reserve(Math.round(Number(field.value) * GIB) || null);
+          }}
+        />
+      </label>
+    </p>
   );
 }
 
@@ -215,7 +261,9 @@ function Rows({ replays, rows }: { readonly replays: Replays; readonly rows: rea
             <SizeCell size={row.peak_reserved_bytes}>{bytes(row.peak_reserved_bytes)}</SizeCell>
             {comparable && (
               <td class="number">
-                {row === recorded ? '' : withSign(row.peak_reserved_bytes - comparable.peak_reserved_bytes)}
+                {row === recorded || row.out_of_memory
+                  ? ''
+                  : withSign(row.peak_reserved_bytes - comparable.peak_reserved_bytes)}
               </td>
             )}
             <td>{outcomeOf(row)}</td>
@@ -248,7 +296,7 @@ function Notes({ answer: { again, exactness, found } }: { readonly answer: WhatI
     calibration.reason === null &&
       capacity === null &&
       rows.every((row) => row.out_of_memory === null) &&
-      t('The file doesn’t say how much memory there was, so nothing can run out.'),
+      t('The file doesn’t say how much memory there was, so nothing can run out: say it below.'),
     again !== null && said(again),
     anew &&
       t(

@@ -477,13 +477,21 @@ RECORDED, FAILED = row("recorded", 100), row("recorded", 100, FULL)
         (RECORDED, [row("recorded", 60, None, "x")], "60 MiB would have been allocated"),
         (RECORDED, [row("recorded", 60, None, "x")], "Already before the first event 70 MiB were reserved."),
         (RECORDED, [], "None"),
+        # with other memory: 95 MiB
+        (RECORDED, [row("recorded", 90, FULL), row("a:1", 80, FULL)], "Memory would have run out with each"),
+        (RECORDED, [row("recorded", 90, FULL), row("b:2", 94)], "With b:2 it would have fitted, with 94 MiB"),
+        (
+            FAILED,
+            [row("recorded", 94), row("b:2", 80)],
+            "Into 95 MiB it would have fitted, with 94 MiB reserved",
+        ),
     ],
 )
 def test_what_replays_come_to_is_said_in_a_sentence(recorded: Run, tried: list[Run], said: str) -> None:
     found = WhatIf(
         device=0,
         calibration=EXACT,
-        capacity_bytes=None,
+        capacity_bytes=95 * MIB,
         reserved_before_bytes=70 * MIB,
         laid_out_anew=False,
         again=None,
