@@ -34,9 +34,11 @@ REQUESTS_ELSEWHERE = {
     "memlens/processes": "of processes", "memlens/open": "begins each file", "memlens/close": "ends each file",
 }  # fmt: skip
 LACKING = {
-    "memlens/archivedText", "memlens/cell", "memlens/heapImage", "memlens/heapThumbnails", "memlens/heapMoments",
+    "memlens/archivedText", "memlens/cell", "memlens/compareSizes", "memlens/heapImage", "memlens/heapThumbnails",
+    "memlens/heapMoments",
 }  # fmt: skip
-"""Requests that are refused here, with a sentence, for want of class archives, notebooks, images and recordings."""
+"""Requests that are refused here, with a sentence, for want of class archives, notebooks, images, recordings
+and runs of two sizes."""
 OF_EACH_MODEL = ("torch", "pprof", "hprof")
 OF_PROCESSES = {"memlens/redact", "memlens/sql", "memlens/compareSql", "memlens/seriesSql", "memlens_sql"}
 """What starts processes is asked of one format of each model: in them the commands do the work, of which
