@@ -10,6 +10,7 @@ import type {
   Problem,
   Requests,
   HeapFormat,
+  ObjectSourceParams,
   SnapshotInfo,
   VIEW_METHODS,
 } from './protocol.gen';
@@ -230,6 +231,20 @@ export type ShownFile = 'own' | 'other';
 
 export type FileState = Requests['memlens/fileState']['result']['state'];
 
+/** What was looked for in vain: a file, or the file that declares a type. */
+export interface SourceMissing {
+  type: 'sourceMissing';
+  file: string;
+  line: number;
+  lookedFor: readonly string[];
+  advice?: string;
+  /** Whether the build tool of the workspace can be asked for the sources of libraries. */
+  downloadable?: boolean;
+}
+
+/** Whose source is to be opened: an object's, a type's, or that of a type or field by the name the server gave it. */
+export type SourceOf = Partial<Omit<ObjectSourceParams, 'snapshot'>>;
+
 export type ToWebviewMessage =
   | { type: 'progress'; stage: string; fraction: number | null }
   | { type: 'opened'; info: SnapshotInfo; heap: HeapFormat | null; state: ViewState | null }
@@ -244,15 +259,7 @@ export type ToWebviewMessage =
   | { type: 'showLine'; file: string; line: number }
   | { type: 'showAllocation'; allocation: number }
   /** A frame's file was not found: of a trace shown in the stack panel, not as a popup. */
-  | {
-      type: 'sourceMissing';
-      file: string;
-      line: number;
-      lookedFor: readonly string[];
-      advice?: string;
-      /** Whether the build tool of the workspace can be asked for the sources of libraries. */
-      downloadable?: boolean;
-    }
+  | SourceMissing
   /** The snapshot that it is compared with, or null; `fresh` if the user has just chosen it. */
   | { type: 'other'; other: OtherSnapshot | null; fresh: boolean }
   /** The heap dumps over time, in their order; empty without any beside the view's own. */
@@ -287,7 +294,7 @@ export type FromWebviewMessage =
   | { type: 'choosePython' }
   | { type: 'openSource'; file: string; line: number; beside: boolean }
   /** Open the source of an object of a heap dump or, by `kind`, of a type, by their numbers. */
-  | { type: 'openObjectSource'; object: number | null; kind: number | null; beside: boolean }
+  | { type: 'openObjectSource'; of: SourceOf; beside: boolean }
   | { type: 'locate'; what: 'file' | 'folder'; file: string; line: number }
   /** Download the sources of the workspace's libraries, and look for the source that was missing again. */
   | { type: 'downloadSources' }

@@ -1065,6 +1065,7 @@ export interface FlameName {
   is_package: boolean;
   source: 'forward' | 'fx' | 'inferred' | 'recorded';
   said: Text | null;
+  declared: string;
 }
 
 /**
@@ -1423,6 +1424,7 @@ export interface Group {
   largest_bytes: number | null;
   largest_allocation: number | null;
   inferred_bytes: number;
+  declared: string;
 }
 
 /** A group of a tree, those from the root down to it, and the largest of its objects. */
@@ -2481,11 +2483,16 @@ export interface ObjectRow {
   native_retained_bytes: number | null;
 }
 
-/** Where the source of an object or, if that is None, of a type is on this machine; both by their numbers. */
+/**
+ * Where the source of an object or, if that is None, of a type is on this machine; both by their numbers.
+ *
+ * If both are None, that of a type or field by its name (`declared` of frames and groups).
+ */
 export interface ObjectSourceParams {
   snapshot: string;
   object?: number | null;
   type?: number | null;
+  declared?: string;
 }
 
 /**

@@ -45,7 +45,7 @@ export function activate(context: vscode.ExtensionContext): void {
     new ViewStates(memory),
     {
       openSource: (view, file, line, beside) => sources.open(view, file, line, beside),
-      openObjectSource: (view, object, kind, beside) => sources.openObject(view, object, kind, beside),
+      openObjectSource: (view, of, beside) => sources.openObject(view, of, beside),
       locate: (view, what, file, line) => sources.locate(view, what, file, line),
       downloadSources: (view) => sources.download(view),
       openAsText,

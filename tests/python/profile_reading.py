@@ -29,13 +29,14 @@ def load(path: Path, *symbol_folders: Path, only_folders: bool = True) -> Profil
 
 def samples_of(profile: Profile) -> Iterator[tuple[tuple[SourceFrame, ...], tuple[int, ...]]]:
     """Each sample's frames, innermost first, and its values."""
-    assert profile.tree is None
-    frames, sequence, starts = (
-        profile.frames.frames,
-        profile.frames.sequence.tolist(),
-        profile.frames.starts.tolist(),
-    )
-    stacks = [tuple(frames[row] for row in sequence[start:end]) for start, end in pairwise(starts)]
+    frames, stacks = profile.frames.frames, list[tuple[SourceFrame, ...]]()
+    if profile.tree is None:
+        sequence, starts = profile.frames.sequence.tolist(), profile.frames.starts.tolist()
+        stacks += [tuple(frames[row] for row in sequence[start:end]) for start, end in pairwise(starts)]
+    else:
+        stacks.append(())
+        for parent, frame in zip(*(column.tolist()[1:] for column in profile.tree), strict=True):
+            stacks.append((frames[frame], *stacks[parent]))
     values = [column.tolist() for column in profile.values]
     for number, stack in enumerate(profile.stacks.tolist()):
         yield stacks[stack], tuple(column[number] for column in values)

@@ -13,7 +13,7 @@ from tests.python.server_harness import open_view
 from memlens.packs.dotnet.tests import gcdump_files
 from memlens.packs.python.tests import test_python_heap
 from memlens.packs.ruby.tests import ruby_files
-from memlens.sources.declarations import declarations
+from memlens.sources.declarations import declarations, line_of, type_name
 from memlens.sources.functions import Functions
 from memlens.sources.type_finder import below, searched_for
 
@@ -140,6 +140,40 @@ def test_the_file_that_was_searched_for_is_named_in_every_language(
 )
 def test_the_file_that_is_searched_for_is_named(kind: str, name: str, expected: list[str]) -> None:
     assert [str(each) for each in searched_for([Path("/a"), Path("/b")], kind, name)] == expected
+
+
+SHOP = """package shop;
+@Stored(orders = 3)
+public class Shop<T> {
+    static int first = orders, last;
+    // Map orders;
+    private static final Map<Integer,
+        byte[]> orders = new HashMap<>();
+    record Order(int number, byte[] text) { int size = text.length; }
+    void add() { int last; for (int orders = 0; ; ) { } }
+}
+"""
+KOTLIN = """package shop
+class Cart(val lines: MutableList<Line>) {
+    private val totals: MutableMap<Int, Int> = HashMap()
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "line"),
+    [
+        ("shop.Shop", SHOP, 3), ("shop.Shop#orders", SHOP, 7), ("shop.Shop#first", SHOP, 4),
+        ("shop.Shop#last", SHOP, 4),
+        ("shop.Shop$Order#text", SHOP, 8), ("shop.Shop$Order[]", SHOP, 8), ("shop.Shop#gone", SHOP, 3),
+        ("shop.Shop$1#val$orders", SHOP, 3), ("shop.Other#orders", SHOP, 0), ("other.Shop#orders", SHOP, 0),
+        ("shop.Cart#lines", KOTLIN, 2), ("shop.Cart#totals", KOTLIN, 3),
+    ],
+)  # fmt: skip
+def test_types_and_fields_are_found_in_a_text(name: str, text: str, line: int) -> None:
+    wanted = type_name("jfr", name)
+    assert wanted is not None
+    assert line_of(text, wanted) == line
 
 
 def test_the_searched_folders_are_named() -> None:

@@ -32,6 +32,7 @@ before(async () => {
   cpSync(path.join('samples', FILE), at(FILE));
   cpSync('tests/fixtures/profiles/service.heaptrack.zst', at(TIMED));
   cpSync('tests/fixtures/profiles/sessions.jfr.zst', at(RECORDED));
+  cpSync('tests/fixtures/profiles/src/Sessions.java', at('Sessions.java'));
   server = await RealServer.start(folder);
 });
 after(async () => {
@@ -40,6 +41,7 @@ after(async () => {
 });
 
 const PICKER = '.toolbar select';
+const SURFACE = '.flame-surface';
 const boxes = () => window.memlensFlame!.boxes();
 const value = (): string => {
   const picker = page.one(PICKER) as HTMLSelectElement;
@@ -126,6 +128,21 @@ test('of a recording without frees a range has what was allocated, and so has a 
     () => boxes().some(({ name }) => name === 'Sessions.open'),
     'the field that holds them',
   );
+  // a field and a class lead to their declarations, whose lines the recording doesn't have
+  const opened = async (): Promise<string> => {
+    const found = await page.sourceOf(page.last('openObjectSource')!);
+    return `${path.basename(found.path ?? '')}:${found.line}`;
+  };
+  await page.clickAt(
+    SURFACE,
+    boxes().find(({ name }) => name === 'Sessions.open')!,
+  );
+  await page.click('.flame-lines button', 'Sessions#open');
+  assert.equal(await opened(), 'Sessions.java:6');
+  await page.command('pane.liveSet');
+  await groupBy('function');
+  await page.click('.live-set .place-link', /^Sessions\$Session$/);
+  assert.equal(await opened(), 'Sessions.java:9');
 });
 
 describe('a profile of a run', () => {

@@ -26,7 +26,7 @@ const labels = (root: Element): (string | null)[] =>
 
 const named = (name: number): FlameName => ({
   ...{ name, function: `f${name}`, file: 'a.py', line: 0, kind: 'user', package: '', is_package: false },
-  ...{ source: 'recorded', said: null },
+  ...{ source: 'recorded', said: null, declared: '' },
 });
 
 function choose(select: HTMLSelectElement | null | undefined, value: string): void {

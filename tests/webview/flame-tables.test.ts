@@ -13,7 +13,7 @@ import { LazyRows, TREE_PAGE, type NodeRow } from '../../webview/src/widgets/laz
 
 const nameOf = (name: number): FlameName => ({
   ...{ name, function: `f${name}`, file: 'a.py', line: 0, kind: 'user', package: '', is_package: false },
-  ...{ source: 'recorded', said: null },
+  ...{ source: 'recorded', said: null, declared: '' },
 });
 
 /** A tree in which node n has `widths[n]` children (none where it isn't given), numbered from 10 n on. */

@@ -28,6 +28,7 @@ const group = (key: number): Group => ({
   filter: '',
   bytes: 100 - key,
   inferred_bytes: 0,
+  declared: '',
   count: 2,
   largest_bytes: 60,
   largest_allocation: key,

@@ -6,6 +6,7 @@ import type {
   FromWebviewMessage,
   SavedForm,
   ShownFile,
+  SourceOf,
   ToWebviewMessage,
   ViewState,
 } from '../../shared/messages';
@@ -29,12 +30,7 @@ import { ofPage } from './states-checked';
 /** The parts of the extension that a view uses. */
 export interface ViewHost {
   openSource(view: SnapshotView, file: string, line: number, beside: boolean): Promise<void>;
-  openObjectSource(
-    view: SnapshotView,
-    object: number | null,
-    kind: number | null,
-    beside: boolean,
-  ): Promise<void>;
+  openObjectSource(view: SnapshotView, of: SourceOf, beside: boolean): Promise<void>;
   /** Lets the user say where a file is that was not found. */
   locate(view: SnapshotView, what: 'file' | 'folder', file: string, line: number): Promise<void>;
   /** Lets a build tool download the sources of libraries, and opens the source that was missing if it is there then. */
@@ -414,7 +410,7 @@ export class SnapshotView extends Disposable {
           await this.host.openSource(this, message.file, message.line, message.beside);
           return;
         case 'openObjectSource':
-          await this.host.openObjectSource(this, message.object, message.kind, message.beside);
+          await this.host.openObjectSource(this, message.of, message.beside);
           return;
         case 'locate':
           await this.host.locate(this, message.what, message.file, message.line);

@@ -1,5 +1,6 @@
 import path from 'node:path';
 import * as vscode from 'vscode';
+import type { SourceMissing, SourceOf } from '../../shared/messages';
 import type { ChangedLine, SnapshotInfo } from '../../shared/protocol.gen';
 import { pick, showInformation, showWarning, withProgress } from '../base/window';
 import type { SnapshotView } from '../editor/view';
@@ -55,14 +56,9 @@ export class SourceOpener {
     await showSource(view, { ...source, uri: vscode.Uri.file(source.path) }, column);
   }
 
-  /** Open the source of an object of a heap dump, or of a type, by their numbers. */
-  async openObject(
-    view: SnapshotView,
-    object: number | null,
-    kind: number | null,
-    beside: boolean,
-  ): Promise<void> {
-    const params = { snapshot: view.snapshot ?? '', object, type: kind };
+  /** Open the source of an object, a type or a field. */
+  async openObject(view: SnapshotView, of: SourceOf, beside: boolean): Promise<void> {
+    const params = { snapshot: view.snapshot ?? '', object: null, type: null, declared: '', ...of };
     // all folders of a workspace may be looked through
     let source = await withProgress(
       { location: vscode.ProgressLocation.Window, title: vscode.l10n.t('Memlens: looking for the source…') },
@@ -82,16 +78,19 @@ export class SourceOpener {
     const { declared, line, looked_for: lookedFor } = source;
     const missing = { type: 'sourceMissing', file: file === '' ? type : file, line, lookedFor } as const;
     if (declared === null) {
-      view.send(missing);
+      await this.#typeMissing(view, missing);
       return;
     }
-    const found = await this.libraries.find({ ...params, type, declared }, this.#choose.bind(this));
+    const found = await this.libraries.find(
+      { snapshot: params.snapshot, type, declared },
+      this.#choose.bind(this),
+    );
     if (found === null) return;
     if ('uri' in found) await showSource(view, { ...found, changed: null }, column);
     else {
       const downloadable = declared.language === 'jvm' && (await this.downloads.areOffered());
-      this.#missed.set(view, () => this.openObject(view, object, kind, beside));
-      view.send({
+      this.#missed.set(view, () => this.openObject(view, of, beside));
+      await this.#typeMissing(view, {
         ...missing,
         lookedFor: [...lookedFor, ...found.lookedFor],
         advice: found.advice,
@@ -110,6 +109,20 @@ export class SourceOpener {
     if (!(await locate(what, file, this.memory))) return;
     await this.server.sendSettings();
     await this.open(view, file, line, false);
+  }
+
+  /** Views of heap dumps say it beside the object; others have no place for it. */
+  async #typeMissing(view: SnapshotView, missing: SourceMissing): Promise<void> {
+    if (view.model === 'graph') {
+      view.send(missing);
+      return;
+    }
+    const download = missing.downloadable === true ? [vscode.l10n.t('Download Sources…')] : [];
+    const choice = await showWarning(
+      vscode.l10n.t('{0} was not found. Memlens looked for {1}.', missing.file, missing.lookedFor.join(', ')),
+      ...download,
+    );
+    if (choice !== undefined) await this.download(view);
   }
 
   /** Some views say it beside the frame, and offer the same. */

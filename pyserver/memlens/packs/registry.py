@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, TypeVar
 from msgspec.structs import replace
 
 from memlens.packs.api import (
+    Declarations,
     Foreign,
     Format,
     Machinery,
@@ -334,7 +335,7 @@ def library_archives() -> "LibraryArchives":
 
 def has_library_archives(kind: str) -> bool:
     """Whether such archives may declare a dump's types."""
-    known = objects_of(kind).declarations
+    known = declarations_of(kind)
     return known is not None and known.libraries is not None
 
 
@@ -397,6 +398,12 @@ def objects_of(kind: str) -> Objects:
     """What the pack of a format declares about its objects; nothing for formats without a pack."""
     own = format_of_kind(kind) or format_named(kind)
     return _UNKNOWN if own is None or own.objects is None else own.objects
+
+
+def declarations_of(kind: str) -> Declarations | None:
+    """Where the types of a file of ``kind`` are declared; None if no source can declare them."""
+    own = format_of_kind(kind) or format_named(kind)
+    return own.declarations or objects_of(kind).declarations if own is not None else None
 
 
 @cache

@@ -46,6 +46,7 @@ function boxesOf(wanted: number): { boxes: MadeBox[]; names: FlameName[] } {
           is_package: false,
           source: 'recorded',
           said: null,
+          declared: '',
         });
       }
     }

@@ -339,12 +339,10 @@ export class Page {
   }
 
   /** Where the server says that the source is which the page asked VS Code to open. */
-  async sourceOf({
-    object,
-    kind,
-  }: Posted<'openObjectSource'>): Promise<Requests['memlens/objectSource']['result']> {
+  async sourceOf({ of }: Posted<'openObjectSource'>): Promise<Requests['memlens/objectSource']['result']> {
     const { snapshot } = this.snapshot!;
-    return await this.server.request('memlens/objectSource', { snapshot, object, type: kind });
+    const params = { snapshot, object: null, type: null, declared: '', ...of };
+    return await this.server.request('memlens/objectSource', params);
   }
 
   /** The last message of a kind that the page sent. */

@@ -15,7 +15,7 @@ import { nameText, share, type Places } from './words';
 export function nameCell(name: FlameName, places: Places, charged: boolean): GridCell {
   const place = places.of(name);
   const mark = charged ? libraryMark(name) : '';
-  const opens = name.kind !== 'native';
+  const opens = name.kind !== 'native' || name.declared !== '';
   return [
     <bdi class={`code flame-${name.kind}`}>{shorten(nameText(name), 120)}</bdi>,
     ...(place === ''
@@ -23,7 +23,7 @@ export function nameCell(name: FlameName, places: Places, charged: boolean): Gri
       : [
           <bdi
             class={`place${opens ? ' place-link' : ''}`}
-            title={opens ? t('Open {0}', shorten(name.file, 300)) : ''}
+            title={opens ? t('Open {0}', shorten(name.declared || name.file, 300)) : ''}
           >
             {place}
           </bdi>,

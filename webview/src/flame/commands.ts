@@ -66,7 +66,9 @@ export class FlameCommands {
     const { context, selection, source } = this.graph;
     return [
       ...(this.hasObjects ? [item(t('Show Objects'), 'O', () => this.showObjects())] : []),
-      ...(name.kind === 'native' || isPackage ? [] : [item(t('Open Line'), 'Enter', open)]),
+      ...((name.kind === 'native' && name.declared === '') || isPackage
+        ? []
+        : [item(t('Open Line'), 'Enter', open)]),
       ...(source.compared ? [] : [item(t('Callers and Callees'), 'W', () => selection.toSandwich(name))]),
       item(t('Focus'), 'F', () => this.focus(name)),
       ...(isPackage ? [] : [item(t('Ignore'), 'I', () => this.ignore(name))]),

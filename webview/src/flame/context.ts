@@ -21,6 +21,7 @@ export interface FlameContext extends Pick<
   | 'attribution'
   | 'timeline'
   | 'openFrame'
+  | 'openDeclaration'
   | 'setFilter'
   | 'say'
   | 'failed'

@@ -14,7 +14,7 @@ import { count, exactBytes } from '../base/format';
 import { t } from '../base/l10n';
 import { shorten } from '../base/text';
 import { changeOf, changeSentence, changeText, sideFigures, turnOf, type Sided } from './difference';
-import { openLine, type ShownNode } from './graph';
+import { openLine, opens, type ShownNode } from './graph';
 import type { FlamePane } from './pane';
 import { both, kindOf, nameText, share } from './words';
 
@@ -221,7 +221,8 @@ interface LineProps {
 
 function Line({ line, name, isCount, graph }: LineProps): VNode {
   const sided = graph.question.sided();
-  const text = shorten(line.line > 0 ? graph.places.of(line) : line.file || line.function, 260);
+  const known = line.line > 0 ? graph.places.of(line) : name.declared || line.file || line.function;
+  const text = shorten(known, 260);
   const figures = sided
     ? changeText(changeOf(line.sides), sided.whole, sided.scale)
     : isCount
@@ -229,14 +230,14 @@ function Line({ line, name, isCount, graph }: LineProps): VNode {
       : figure(line.bytes);
   return (
     <li>
-      {line.line <= 0 || name.kind === 'native' ? (
+      {!opens(line, name) ? (
         <bdi>{text}</bdi>
       ) : (
         <button
           type="button"
           class="link"
-          title={t('Open {0}', `${shorten(line.file, 300)}:${line.line}`)}
-          onClick={(event) => openLine(graph, line, name.kind, event.ctrlKey || event.metaKey)}
+          title={t('Open {0}', shorten(name.declared || `${line.file}:${line.line}`, 300))}
+          onClick={(event) => openLine(graph, line, name, event.ctrlKey || event.metaKey)}
         >
           <bdi>{text}</bdi>
         </button>

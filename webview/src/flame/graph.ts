@@ -14,12 +14,21 @@ export interface ShownNode {
   readonly drawn: boolean;
 }
 
-/** Opens a line of a function that is of some kind of code. */
+/** Whether a line of a function can be opened, or what the function stands for. */
+export function opens({ line }: { readonly line: number }, { kind, declared }: FlameName): boolean {
+  return declared !== '' || (line > 0 && kind !== 'native');
+}
+
+/** Opens a line of a function, or what it stands for. */
 export function openLine(
   { context }: FlamePane,
   line: { readonly file: string; readonly line: number; readonly function: string },
-  kind: FlameName['kind'],
+  { kind, declared }: Pick<FlameName, 'kind' | 'declared'>,
   beside: boolean,
 ): void {
+  if (declared !== '') {
+    context.openDeclaration(declared, beside);
+    return;
+  }
   context.openFrame({ ...line, kind: kind === 'none' ? 'user' : kind, source: 'recorded' }, beside);
 }

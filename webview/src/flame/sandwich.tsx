@@ -8,6 +8,7 @@ import { count, plural, t } from '../base/l10n';
 import { shorten } from '../base/text';
 import { IconButton } from '../widgets/icon-button';
 import { FlameFunctions } from './functions';
+import { opens } from './graph';
 import type { FlamePane } from './pane';
 import type { Half } from './question';
 import { FlameTree } from './tree';
@@ -89,7 +90,6 @@ interface HeadProps extends Chosen {
 
 function Head({ name, answer, isCount, graph }: HeadProps): VNode {
   const line = answer?.lines[0];
-  const opens = line !== undefined && line.line > 0 && answer?.node.name.kind !== 'native';
   return (
     <>
       <h3>
@@ -99,11 +99,11 @@ function Head({ name, answer, isCount, graph }: HeadProps): VNode {
         {answer === null && t('is not in this set')}
         {answer && `${figuresOf(answer, isCount)} · ${kindOf(answer.node.name)}`}
       </span>
-      {opens && (
+      {line && opens(line, answer.node.name) && (
         <button
           type="button"
           class="link"
-          title={t('Open {0}', `${shorten(line.file, 300)}:${line.line}`)}
+          title={t('Open {0}', shorten(answer.node.name.declared || `${line.file}:${line.line}`, 300))}
           onClick={(event) => graph.selection.fetchSandwich({ beside: event.ctrlKey || event.metaKey })}
         >
           {graph.places.of(line)}

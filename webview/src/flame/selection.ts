@@ -6,7 +6,7 @@ import { isCancelled, Latest } from '../base/latest';
 import { plural, t } from '../base/l10n';
 import type { BoxFacts } from './boxes';
 import { changeOf, changeSentence } from './difference';
-import { openLine, type Opening } from './graph';
+import { openLine, opens, type Opening } from './graph';
 import type { FlamePane } from './pane';
 import type { FlameQuestion } from './question';
 import type { TreeParams } from './settings';
@@ -194,11 +194,11 @@ export class FlameSelection {
   }
 
   private open({ lines: [line], node: { name } }: FlameNodeAnswer, beside: boolean): void {
-    if (!line || line.line <= 0 || name.kind === 'native') {
+    if (!line || !opens(line, name)) {
       this.graph.say(t('{0} has no line of source in this snapshot.', nameText(name)));
       return;
     }
-    openLine(this.graph, line, name.kind, beside);
+    openLine(this.graph, line, name, beside);
   }
 }
 

@@ -117,6 +117,7 @@ export class Allocations {
         return session.filter;
       },
       openFrame: (frame, beside) => session.openFrame(frame, beside),
+      openDeclaration: (declared, beside) => session.openDeclaration(declared, beside),
       setFilter: (filter) => session.setFilter(filter),
       say: (text) => session.say(text),
       failed: (error) => session.failed(error),

@@ -466,6 +466,6 @@ export class Icicle {
 function rootName(type: Text): FlameName {
   return {
     ...{ name: -1, function: type.text, file: '', line: 0, kind: 'none', package: '', is_package: false },
-    ...{ source: 'recorded', said: type },
+    ...{ source: 'recorded', said: type, declared: '' },
   };
 }

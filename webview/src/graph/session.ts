@@ -197,7 +197,7 @@ export class GraphSession extends Session<HeapState> {
 
   openSource(selection: HeapSelection, beside: boolean): void {
     const open = (object: number | null, kind: number | null): void =>
-      this.api.post({ type: 'openObjectSource', object, kind, beside });
+      this.api.post({ type: 'openObjectSource', of: { object, type: kind }, beside });
     switch (selection.is) {
       case 'object':
         open(selection.object, null);

@@ -1,7 +1,7 @@
 // The cells of the live set's table.
 
 import type { VNode } from 'preact';
-import type { AllocationSummary } from '../../../extension/shared/protocol.gen';
+import type { AllocationSummary, Group } from '../../../extension/shared/protocol.gen';
 import { exactFigure, figure } from '../base/figure';
 import { categoryName, codeClass, count, hasSource, nameOf, share, stateName, time } from '../base/format';
 import { said, t } from '../base/l10n';
@@ -27,11 +27,8 @@ export class LiveCells {
     return [
       [
         ...(colour ? [<Swatch colour={colour} />] : []),
-        hasSource(group.place) ? (
-          <bdi
-            class="code place-link"
-            title={t('Open {0}', `${shorten(group.place.file, 300)}:${group.place.line}`)}
-          >
+        hasSource(group.place) || group.declared !== '' ? (
+          <bdi class="code place-link" title={t('Open {0}', shorten(openedBy(group), 300))}>
             <PlaceName text={label} />
           </bdi>
         ) : (
@@ -95,6 +92,11 @@ export class LiveCells {
         : []),
     ];
   }
+}
+
+/** What a group opens: a declaration, or a line. */
+function openedBy({ declared, place }: Group): string {
+  return declared || `${place?.file ?? ''}:${place?.line ?? 0}`;
 }
 
 /** A file and its line: where there is too little room, the file's name is cut off and the line is not. */

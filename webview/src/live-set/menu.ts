@@ -25,7 +25,8 @@ export function rowMenu(
   };
   if (MODELS[context.info.model].hasAllocations)
     item(node.kind === 'group' ? t('Highlight') : t('Select'), 'Space', () => pick(false));
-  if (hasSource(place)) item(t('Open Line'), 'Enter', () => pick(true));
+  const declared = node.kind === 'group' && node.group.declared !== '';
+  if (hasSource(place) || declared) item(t('Open Line'), 'Enter', () => pick(true));
   if (node.kind === 'group' && node.group.filter !== '') {
     const { filter, name } = node.group;
     item(t('Filter to This'), 'F', () => addTerm(context, filter));

@@ -252,7 +252,8 @@ class LiveSet {
 
   private light(node: GroupNode, opened: boolean): void {
     const { group, path } = node;
-    if (opened) this.openPlace(group.place);
+    if (opened && group.declared !== '') this.context.openDeclaration(group.declared, false);
+    else if (opened) this.openPlace(group.place);
     this.lit = { id: idOf(node), branch: this.branch(path) };
     this.context.timeline?.lightGroup(this.lit.branch);
     const { count: many, bytes: size } = group;

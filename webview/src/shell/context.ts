@@ -78,6 +78,8 @@ export interface ViewContext {
 
   /** Opens the file of a frame at its line. */
   openFrame(frame: Frame, beside: boolean): void;
+  /** Opens the declaration of a type or a field, by the name that the server gave it. */
+  openDeclaration(declared: string, beside: boolean): void;
   setFilter(filter: string): void;
   /** Said to screen readers and in the status line. */
   say(text: string): void;

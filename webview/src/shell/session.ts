@@ -134,6 +134,11 @@ export abstract class Session<S extends ViewState = ViewState> {
     this.api.post({ type: 'openSource', file, line, beside });
   }
 
+  /** Opens the declaration of a type or a field, by the name that the server gave it. */
+  openDeclaration(declared: string, beside: boolean): void {
+    this.api.post({ type: 'openObjectSource', of: { declared }, beside });
+  }
+
   copy(text: string): void {
     this.api.post({ type: 'copy', text });
   }

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
 from msgspec import Struct
 
-from memlens.packs.api.objects import Objects
+from memlens.packs.api.objects import Declarations, Objects
 from memlens.packs.api.parts import NOTHING, Part
 from memlens.texts import Text
 
@@ -176,6 +176,8 @@ class Format(Struct, frozen=True, kw_only=True):
     """What reads the files where Memlens itself can't."""
     objects: Objects | None = None
     """Of heap dumps."""
+    declarations: Declarations | None = None
+    """Of profiles with frames that stand for types and fields: where source declares them."""
     json: Part[JsonFormat] | None = None
     """Of files of JSON."""
     only_json: bool = True

@@ -33,6 +33,9 @@ class Declarations(Struct, frozen=True, kw_only=True):
     """Endings of source files."""
     type_name: "Part[Callable[[str], TypeName | None]]"
     """Splits the name of a type in a dump; None for one that no source declares."""
+    name_of_frame: "Part[Callable[[str, str], str]] | None" = None
+    """Of profiles: the name of the type or the field that a frame without a line stands for, as ``type_name`` takes it,
+    by the frame's function and file."""
     libraries: "Part[LibraryArchives] | None" = None
     """Where archives have the source and the classes of libraries."""
     whole_file: str = ""

@@ -33,16 +33,18 @@ _WITH_VALUE = (
 
 _BOXES = ("Boolean", "Byte", "Character", "Short", "Integer", "Long", "Float", "Double")
 
+DECLARATIONS = Declarations(
+    language="jvm",
+    suffixes=(".java", ".kt", ".scala", ".groovy"),
+    type_name=Part(f"{_HERE}.declared:type_name"),
+    name_of_frame=Part(f"{_HERE}.declared:name_of_frame"),
+    libraries=Part(f"{_HERE}.jars"),
+    # Kotlin's
+    whole_file="Kt",
+)
 OBJECTS = Objects(
     runtime="Java",
-    declarations=Declarations(
-        language="jvm",
-        suffixes=(".java", ".kt", ".scala", ".groovy"),
-        type_name=Part(f"{_HERE}.declared:type_name"),
-        libraries=Part(f"{_HERE}.jars"),
-        # Kotlin's
-        whole_file="Kt",
-    ),
+    declarations=DECLARATIONS,
     requests=frozenset(
         (
             "org.apache.coyote.Request",
@@ -162,6 +164,7 @@ PACK = Pack(
             beginning=b"FLR\0",
             several=phrase("recordings of Java Flight Recorder"),
             reader=Part(f"{_HERE}.flight.reader"),
+            declarations=DECLARATIONS,
             not_redacted=(
                 phrase(
                     "Recordings of Java Flight Recorder have command lines, environment variables, properties and "

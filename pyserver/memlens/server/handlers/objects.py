@@ -1,4 +1,4 @@
-"""From objects and types of heap dumps to their source here."""
+"""From objects, types and fields to their source here."""
 
 import re
 from pathlib import Path
@@ -47,7 +47,12 @@ def register(
 
     async def object_source(params: ObjectSourceParams) -> ObjectSourceResult:
         opened = registry.get(params.snapshot)
-        known = await opened.ask(lambda snapshot: _source_of(snapshot, params))
+        name = params.declared
+        known = (
+            DumpSource("type", "", 0, "", name)
+            if name
+            else await opened.ask(lambda snapshot: _source_of(snapshot, params))
+        )
         is_type, kind = known.relation == "type", opened.info.kind
         found = one_if_chosen(known.type, await find_type(finder, kind, known.type)) if is_type else []
         declared = _declared_type(kind, known.type) if is_type and not found else None

@@ -10,11 +10,15 @@ from memlens.views.heap.objects.sources import Relation
 
 
 class ObjectSourceParams(Struct, frozen=True):
-    """Where the source of an object or, if that is None, of a type is on this machine; both by their numbers."""
+    """Where the source of an object or, if that is None, of a type is on this machine; both by their numbers.
+
+    If both are None, that of a type or field by its name (``declared`` of frames and groups).
+    """
 
     snapshot: str
     object: Count | None = None
     type: Count | None = None
+    declared: str = ""
 
 
 class ObjectSourceResult(Struct, frozen=True):

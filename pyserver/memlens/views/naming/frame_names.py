@@ -16,6 +16,7 @@ from memlens.model.attribution import Attribution
 from memlens.model.charging import passed_over, ranks
 from memlens.model.frames import KIND_NAMES, NATIVE, NATIVE_CODE, SOURCE_NAMES, is_remark, package_of
 from memlens.model.info import Model
+from memlens.packs import registry
 from memlens.store.kept import kept
 from memlens.store.manifest import InconsistentError
 from memlens.store.snapshot import Snapshot
@@ -53,6 +54,8 @@ class FlameName(Struct, frozen=True):
     """How the frame is known; frames of a forward stack or an FX trace are not calls."""
     said: Text | None = None
     """What Memlens calls it, if the name isn't the file's; ``function`` is that in English."""
+    declared: str = ""
+    """What a frame without a line stands for, a type or a field that source may declare; else empty."""
 
     @classmethod
     def own(cls, number: int, said: Text) -> "FlameName":
@@ -79,14 +82,16 @@ class FrameNames:
         *,
         model: Model = "profile",
         packages: tuple[U32, list[str]] | None = None,
+        kind: str = "",
     ) -> None:
         """``merged`` has the frame that names each frame, if that isn't derived from texts and sources.
 
-        ``packages`` are each frame's package, as a number, and their names, if these are known. Raises ValueError for
-        inconsistent arguments.
+        ``packages`` are each frame's package, as a number, and their names, if these are known. ``kind`` is that of the
+        file. Raises ValueError for inconsistent arguments.
         """
         self._frames = frames
         self.model = model
+        self._kind_of_file = kind
         self.frames = len(frames)
         self.kind = frames.kind
         self.source = frames.source
@@ -196,7 +201,10 @@ class FrameNames:
             package = self.packages[int(self.package[number])]
             shown = line if self.merge == "line" else 0
             source = SOURCE_NAMES[self.source[number]]
-            return FlameName(number, function, file, shown, KIND_NAMES[kind], package, False, source)
+            declared = declared_name(self._kind_of_file, rows[number])
+            return FlameName(
+                number, function, file, shown, KIND_NAMES[kind], package, False, source, declared=declared
+            )
         which = number - self.special(0)
         if which < len(SPECIAL_NAMES):
             return FlameName.own(number, SPECIAL_NAMES[which])
@@ -235,7 +243,16 @@ def _packages(frames: FrameColumns) -> tuple[U32, list[str]]:
     return np.array(known, np.uint32)[places], list(numbers)
 
 
+def declared_name(kind: str, row: FrameRow) -> str:
+    """The type or field that a frame without a line stands for in a file of ``kind``, "" for other frames."""
+    file, line, function, whose = row
+    known = registry.declarations_of(kind) if whose == NATIVE and file and line <= 0 else None
+    if known is None or known.name_of_frame is None:
+        return ""
+    return known.name_of_frame.load()(function, file)
+
+
 @kept
 def frame_names(snapshot: Snapshot) -> FrameNames:
     """The names of a snapshot's frames, made on first use."""
-    return FrameNames(snapshot.frames, model=snapshot.info.model)
+    return FrameNames(snapshot.frames, model=snapshot.info.model, kind=snapshot.info.kind)

@@ -23,6 +23,7 @@ from memlens.texts import Text, in_a_row, phrase
 from memlens.units import format_bytes
 from memlens.views.answers import Frame
 from memlens.views.naming.attribution import FILTER_FIELD, charged_frames
+from memlens.views.naming.frame_names import declared_name
 from memlens.views.naming.modules import inferred_modules, inferred_names, merged, modules_of_stacks
 from memlens.views.naming.places import charged_places, operator_names
 from memlens.views.naming.pools import pool_name, pools_of
@@ -88,6 +89,8 @@ class GroupName(Struct, frozen=True):
     detail: Text = NOTHING
     place: Frame | None = None
     filter: str = ""
+    declared: str = ""
+    """As in :class:`FlameName`."""
 
 
 NameOf = Callable[[int], GroupName]
@@ -224,6 +227,9 @@ def _by_place(
             if row[3] != NATIVE:
                 return name_of(row, field)
             found = native_name(row, field)
+            declared = declared_name(snapshot.info.kind, row)
+            if declared:
+                return msgspec.structs.replace(found, declared=declared)
             # what has only C++ may have an inferred line
             return _recorded(found) if guesses else found
 
@@ -409,7 +415,7 @@ def _callers(snapshot: Snapshot, attribution: Attribution) -> Grouping:
         (row,) = snapshot.frames.rows([int(named_by[group - FIRST])]).values()
         found = native_name(row, "by") if row[3] == NATIVE else _line(row, "by")
         # no term finds what a line called
-        return msgspec.structs.replace(found, filter="")
+        return msgspec.structs.replace(found, filter="", declared=declared_name(snapshot.info.kind, row))
 
     return Grouping(np.concatenate((codes, (NO_STACK, BEFORE_TRACE))).astype(np.uint32), none + 1, name)
 

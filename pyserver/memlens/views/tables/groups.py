@@ -85,6 +85,8 @@ class Group(Struct, frozen=True):
     largest_bytes: int | None
     largest_allocation: int | None
     inferred_bytes: int = 0
+    declared: str = ""
+    """The type or field that the group's frame without a line stands for, which source may declare."""
 
 
 class GroupsAnswer(Struct, frozen=True):
@@ -259,6 +261,7 @@ def _rows_of(
         yield Group(
             key, known.name, detail, known.place, known.filter, amount, count if counted else None,
             None if figures.largest_is == "block" and not largest else largest, allocations, guessed,
+            known.declared,
         )  # fmt: skip
 
 

@@ -14,6 +14,7 @@ from memlens.arrays import I64, U8, U64
 from memlens.formats.containers import Source
 from memlens.formats.errors import DamagedSnapshotError, NotASnapshotError
 from memlens.formats.scanning import run_through
+from memlens.model.distinct import distinct
 from memlens.model.frames import MOST_NAME
 from memlens.packs.jvm.flight.kernels import flight as kernel
 from memlens.packs.jvm.flight.metadata import Programs, Reader, types_of
@@ -96,12 +97,14 @@ class Events:
 
 
 class Pool:
-    """Constants of one type by their keys."""
+    """Constants of one type by their keys, of which the last counts where one is there again."""
 
     def __init__(self, columns: Mapping[str, int], rows: I64) -> None:
         self._columns = columns
         self._rows = rows
-        self._places = dict(zip(rows[:, 0].tolist(), range(len(rows)), strict=True))
+        self._order = np.argsort(rows[:, 0], kind="stable")
+        self._keys = rows[self._order, 0]
+        self._places: dict[int, int] | None = None
 
     def column(self, name: str) -> I64:
         """A field of all constants."""
@@ -109,15 +112,25 @@ class Pool:
 
     def all_keys(self) -> list[int]:
         """The keys of all constants."""
-        return list(self._places)
+        return distinct(self._keys).tolist()
+
+    def places(self, keys: I64) -> I64:
+        """The row of each constant; -1 for one that isn't there, as of key 0."""
+        if not len(self._keys):
+            return np.full(len(keys), -1, np.int64)
+        found = np.searchsorted(self._keys, keys, "right") - 1
+        return np.where(self._keys[found] == keys, self._order[found], -1)
 
     def place(self, key: int) -> int | None:
-        """The row of a constant; None for one that isn't there, as of key 0."""
+        """The row of a constant; None for one that isn't there."""
+        if self._places is None:
+            # most are never asked for one by one
+            self._places = dict(zip(self._keys.tolist(), self._order.tolist(), strict=True))
         return self._places.get(key)
 
     def value(self, key: int, name: str) -> int | None:
         """A field of a constant; None if there is no such constant."""
-        place = self._places.get(key)
+        place = self.place(key)
         return None if place is None else int(self._rows[place, 1 + self._columns[name]])
 
 
@@ -285,4 +298,5 @@ def chunks(source: Source, events: Wanted, constants: Wanted, report: Report) ->
     while start < source.length:
         header = header_at(source, start)
         yield Chunk(source, header, events, constants, report, known)
+        source.release(header.end, start)
         start = header.end

@@ -5,11 +5,13 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from memlens.arrays import I64, U32
+from memlens.arrays import I64, U32, U64, Mask
 from memlens.formats.stacks import CUT, Numbers
 from memlens.formats.symbols.names import plain_name
-from memlens.model.frames import MOST_NAME, Frames, SourceFrame, profiled_frame
-from memlens.packs.jvm.flight.chunks import Chunk
+from memlens.model.frames import MOST_NAME, NATIVE, Frames, SourceFrame, profiled_frame
+from memlens.model.profile import StackTree
+from memlens.packs.jvm.flight.chunks import Chunk, Pool
+from memlens.packs.jvm.flight.kernels import flight as kernel
 from memlens.packs.jvm.frames import ClassNames, in_package, outermost
 from memlens.result_cache import remembered
 from memlens.units import shortened
@@ -26,6 +28,8 @@ CODE_CONSTANTS = {
 
 UNKNOWN = "(unknown)"
 _MOST_DEPTH = 4_096
+_MOST_AT_ONCE = 4_096
+"""Stacks that are decoded at once, which bounds the memory that it takes."""
 _MOST_LINE = 2**31 - 1
 _MOST_NAME = 2_000
 _MOST_CLASSES = 1 << 10
@@ -63,15 +67,23 @@ def source_file(internal: str) -> str:
     return in_package(internal, f"{name}.java") if name else ""
 
 
+def declared_frame(internal: str, field: str = "") -> SourceFrame:
+    """A frame that stands for a class, or for a field of one: in the class's file, without a line."""
+    title = type_name(internal)
+    element = internal.lstrip("[")
+    if element != internal:
+        element = element[1:].removesuffix(";") if element.startswith("L") else ""
+    return SourceFrame(source_file(element), 0, f"{title}.{field}" if field else title, NATIVE)
+
+
 class Code:
     """The frames, stacks and texts of all chunks so far. Stack 0 is empty, text 0 unknown."""
 
     def __init__(self, file_bytes: int) -> None:
         self.names = ClassNames(file_bytes)
         self._frames: Numbers[SourceFrame] = Numbers()
-        self._stacks: Numbers[bytes] = Numbers()
+        self._stacks = kernel.StackTree()
         self._texts: Numbers[str] = Numbers()
-        self.stack([])
         self.text("")
 
     def text(self, text: str) -> int:
@@ -80,35 +92,34 @@ class Code:
 
     def stack(self, frames: list[SourceFrame]) -> int:
         """The number of a stack, innermost frame first."""
-        return self._stacks[np.array([self._frames[each] for each in frames], np.uint32).tobytes()]
+        numbers = np.arange(len(frames), dtype=np.uint32)
+        return int(
+            self.stacks_of(frames, numbers, np.array([len(frames)], np.uint64), np.zeros(1, np.bool_))[0]
+        )
 
     def strings(self) -> dict[int, str]:
         """The texts by their numbers."""
         return {number: text for text, number in self._texts.items()}
 
     def frames(self) -> Frames:
-        """All frames and stacks."""
-        stacks = [np.frombuffer(each, np.uint32) for each in self._stacks]
-        starts = np.concatenate(([0], np.cumsum([len(each) for each in stacks]))).astype(np.uint64)
-        return Frames(
-            list(self._frames), starts, np.concatenate(stacks) if stacks else np.empty(0, np.uint32)
-        )
+        """All frames, whose stacks are in the tree."""
+        return Frames(list(self._frames), np.zeros(1, np.uint64), np.empty(0, np.uint32))
+
+    def tree(self) -> StackTree:
+        """The tree of all stacks, whose numbers are those of its nodes; nothing can be added after that."""
+        return StackTree(*(np.asarray(self._stacks.take(name)) for name in ("parents", "frames")))
 
     def of(self, chunk: Chunk) -> "ChunkCode":
         """The code of a chunk."""
         return ChunkCode(self, chunk)
 
-    def stacks_of(self, frames: list[SourceFrame], numbers: U32, ends: I64, cut: list[bool]) -> list[int]:
+    def stacks_of(self, frames: list[SourceFrame], numbers: U32, ends: U64, cut: Mask) -> U32:
         """The numbers of stacks, which have ``frames`` at ``numbers`` up to their ``ends``, and may be cut off."""
         of_frames = np.array([self._frames[each] for each in frames], np.uint32)
-        sequence = of_frames[numbers]
-        last = np.array([self._frames[CUT]], np.uint32).tobytes()
-        found, start = [], 0
-        for end, cut_here in zip(ends.tolist(), cut, strict=True):
-            is_cut = cut_here or end - start > _MOST_DEPTH
-            stack = sequence[start : min(end, start + _MOST_DEPTH)].tobytes()
-            found.append(self._stacks[stack + last if is_cut else stack])
-            start = end
+        is_cut = cut | (np.diff(ends, prepend=np.uint64(0)) > _MOST_DEPTH)
+        last = self._frames[CUT] if is_cut.any() else 0
+        found: U32 = np.empty(len(ends), np.uint32)
+        self._stacks.add(of_frames[numbers], ends, is_cut.view(np.uint8), last, _MOST_DEPTH, found)
         return found
 
 
@@ -139,9 +150,15 @@ class ChunkCode:
         """The number of each stack; 0 for one that isn't there."""
         distinct, inverse = np.unique(keys, return_inverse=True)
         pool = self._chunk.pool("jdk.types.StackTrace")
-        places = [pool.place(key) for key in distinct.tolist()]
-        known = np.array([place for place in places if place is not None], np.int64)
-        begins = pool.column("frames")[known].astype(np.uint64)
+        places = pool.places(distinct)
+        known, found = np.flatnonzero(places >= 0), np.zeros(len(distinct), np.uint32)
+        for start in range(0, len(known), _MOST_AT_ONCE):
+            some = known[start : start + _MOST_AT_ONCE]
+            found[some] = self._some_stacks(pool, places[some])
+        return found[inverse]
+
+    def _some_stacks(self, pool: Pool, places: I64) -> U32:
+        begins = pool.column("frames")[places].astype(np.uint64)
         ends, rows = self._chunk.arrays("jdk.types.StackTrace", "frames", begins, ("method", "lineNumber"))
         # lines below 1 mean: unknown, native
         methods, lines = rows[:, 0], np.clip(rows[:, 1], 0, _MOST_LINE)
@@ -149,12 +166,8 @@ class ChunkCode:
         pairs, numbers = np.unique(of_rows * (_MOST_LINE + 1) + lines, return_inverse=True)
         owners = distinct_methods[pairs // (_MOST_LINE + 1)]
         frames = list(self._frames(owners.tolist(), (pairs % (_MOST_LINE + 1)).tolist()))
-        cut = (pool.column("truncated")[known] != 0).tolist()
-        found = iter(
-            self._code.stacks_of(frames, numbers.ravel().astype(np.uint32), ends.astype(np.int64), cut)
-        )
-        numbers_of = [0 if place is None else next(found) for place in places]
-        return np.array(numbers_of, np.uint32)[inverse] if len(keys) else np.empty(0, np.uint32)
+        cut = pool.column("truncated")[places] != 0
+        return self._code.stacks_of(frames, numbers.ravel().astype(np.uint32), ends, cut)
 
     def _frames(self, methods: list[int], lines: list[int]) -> Iterator[SourceFrame]:
         for key, line in zip(methods, lines, strict=True):

@@ -10,9 +10,8 @@ from typing import NamedTuple
 import numpy as np
 
 from memlens.arrays import I64
-from memlens.model.frames import NATIVE, SourceFrame
 from memlens.packs.jvm.flight.chunks import Chunk
-from memlens.packs.jvm.flight.code import ChunkCode, Code, type_name
+from memlens.packs.jvm.flight.code import ChunkCode, Code, declared_frame
 
 _FIELDS = ("startTime", "gcId", "objectClass", "count", "totalSize")
 COUNT_EVENTS = {"jdk.ObjectCountAfterGC": _FIELDS, "jdk.ObjectCount": _FIELDS}
@@ -52,8 +51,7 @@ class TypeCounts:
             chosen = events["gcId"] == events["gcId"][int(times.argmax())]
             keys = events["objectClass"][chosen]
             distinct, of_keys = np.unique(keys, return_inverse=True)
-            names = [type_name(code.class_name(key)) for key in distinct.tolist()]
-            stacks = [self._code.stack([SourceFrame("", 0, each, NATIVE)]) for each in names]
+            stacks = [self._code.stack([declared_frame(code.class_name(key))]) for key in distinct.tolist()]
             self.last = Counts(
                 np.array(stacks, np.int64)[of_keys],
                 code.types(keys).astype(np.int64),

@@ -15,7 +15,7 @@ from memlens.model.expansion import LEAST_ITEMS
 from memlens.model.frames import NATIVE, SourceFrame
 from memlens.packs.jvm import OBJECTS
 from memlens.packs.jvm.flight.chunks import Chunk, Events
-from memlens.packs.jvm.flight.code import ChunkCode, Code, type_name
+from memlens.packs.jvm.flight.code import ChunkCode, Code, declared_frame, type_name
 from memlens.units import shortened
 
 _OLD, _LIVE, _COLLECTION = "jdk.OldObjectSample", "profiler.LiveObject", "jdk.GarbageCollection"
@@ -168,7 +168,7 @@ class _Chains:
         root_name = self._root(root)
         if not referrer and not root_name:
             return 0, 0, 0
-        frames, holder, held = [_frame(type_name(self._type(key)))], "", key
+        frames, holder, held = [declared_frame(self._type(key))], "", key
         while referrer and self.followed < most:
             self.followed += 1
             link = self._link(referrer)
@@ -197,7 +197,7 @@ class _Chains:
         owner = self._type(holder)
         following = self._objects.value(holder, "referrer") or 0
         if not field:
-            return _Link(_frame(type_name(owner)), "", holder, following)
+            return _Link(declared_frame(owner), "", holder, following)
         name = self._text(self._chunk.pool("jdk.types.OldObjectField").value(field, "name"))
         # which many classes may have
         name = shortened(name, _MOST_FIELD)
@@ -206,7 +206,7 @@ class _Chains:
         title = f"{type_name(owner)}.{name}"
         packages = OBJECTS.platform.packages
         own = "" if packages is not None and packages.match(type_name(owner)) else title
-        return _Link(_frame(title), own, holder, following)
+        return _Link(declared_frame(owner, name), own, holder, following)
 
     def _of_size(self, key: int) -> str:
         """What follows the name of a field that has a collection: `` (HashMap of 6,000)``."""
@@ -236,7 +236,3 @@ class _Chains:
             if constant is not None:
                 parts.append(self._text(self._chunk.pool(f"jdk.types.{kind}").value(constant, field)))
         return ", ".join(part for part in parts if part not in ("", _UNKNOWN))
-
-
-def _frame(title: str) -> SourceFrame:
-    return SourceFrame("", 0, title, NATIVE)

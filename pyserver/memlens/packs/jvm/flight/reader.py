@@ -10,7 +10,7 @@ Sources: ``metadata.xml`` (the events), ``leakprofiler/`` (old objects) of OpenJ
 async-profiler.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -53,6 +53,10 @@ _CONSTANTS = {**CODE_CONSTANTS, **KEPT_CONSTANTS, **HEAP_CONSTANTS}
 _RESOLUTION_NS = 10_000_000
 """What was allocated by the same stack within so long is one row."""
 
+_MOST_TIMES, _MANY_ROWS = 4_096, 1 << 20
+"""Beyond so many rows, it is one row within a longer time: of that there are so many in the recording, which is more
+than a curve over time shows."""
+
 _MOST_WEIGHT = 2**48
 """Bytes of one sample; more are damage."""
 
@@ -89,6 +93,8 @@ class _Rows:
 
     def __init__(self) -> None:
         self._parts: list[dict[str, I64 | U32]] = []
+        self._resolution_ns = _RESOLUTION_NS
+        self._most = _MANY_ROWS
 
     def __bool__(self) -> bool:
         return bool(self._parts)
@@ -101,9 +107,22 @@ class _Rows:
         """Take the samples of a chunk."""
         if not len(sizes):
             return
-        kinds = grouped((times // _RESOLUTION_NS - times.min() // _RESOLUTION_NS, *columns.values()))
+        self._parts.append(self._merged(sizes, times, columns))
+        if sum(len(part["time"]) for part in self._parts) <= self._most:
+            return
+        size, time = self.column("size"), self.column("time")
+        while self._resolution_ns * _MOST_TIMES < int(time.max()) - int(time.min()):
+            self._resolution_ns *= 2
+        whole = {name: self.column(name).astype(np.uint32) for name in columns}
+        self._parts = [self._merged(size, time, whole)]
+        self._most = max(_MANY_ROWS, 2 * len(self._parts[0]["time"]))
+
+    def _merged(self, sizes: I64, times: I64, columns: Mapping[str, U32]) -> dict[str, I64 | U32]:
+        """Sum what has the same columns at about the same time."""
+        first_time = times.min() // self._resolution_ns
+        kinds = grouped((times // self._resolution_ns - first_time, *columns.values()))
         part: dict[str, I64 | U32] = {name: column[kinds.first] for name, column in columns.items()}
-        self._parts.append({**part, "size": _sums(sizes, kinds.of_rows), "time": times[kinds.first]})
+        return {**part, "size": _sums(sizes, kinds.of_rows), "time": times[kinds.first]}
 
     def column(self, name: str) -> I64:
         """A column of all chunks."""
@@ -197,7 +216,7 @@ class _Recording:
         return Profile(
             KIND, self._code.frames(), [each.kind for each in values], 0 if has_stacks else len(values) - 1,
             np.concatenate([part.stacks for part in parts]).astype(np.uint32), columns,
-            labels=self._labels(parts), strings=self._code.strings(), times=times,
+            tree=self._code.tree(), labels=self._labels(parts), strings=self._code.strings(), times=times,
             settings={"written_ms": (start_ns if batch is None else batch.time_ns) // 1_000_000},
             warnings=list(self._warnings(has_stacks=has_stacks)),
             # chains of references have no lines, and would all be collapsed

@@ -20,6 +20,7 @@ from memlens.errors import MemlensError
 from memlens.formats.errors import DamagedSnapshotError, NotASnapshotError
 from memlens.model.frames import NATIVE
 from memlens.model.profile import Profile
+from memlens.packs.jvm.declared import name_of_frame
 from memlens.packs.jvm.flight.code import source_file, type_name
 from memlens.packs.jvm.tests.flight_files import TYPES, Recording, leaking
 from memlens.store.snapshot import Snapshot
@@ -42,6 +43,21 @@ def made(tmp_path: Path, recording: Recording | bytes, name: str = "a.jfr") -> P
     path = tmp_path / name
     path.write_bytes(recording if isinstance(recording, bytes) else recording.build())
     return path
+
+
+@pytest.mark.parametrize(
+    ("function", "file", "name"),
+    [
+        ("app.Leak.cache", "app/Leak.java", "app.Leak#cache"),
+        ("app.Leak$Node.next", "app/Leak.java", "app.Leak$Node#next"),
+        ("com.Acme.app.Leak[]", "com/Acme/app/Leak.java", "com.Acme.app.Leak[]"),
+        ("Leak.cache", "Leak.java", "Leak#cache"),
+        ("app.LeakKt.cache", "app/Leak.kt", "app.LeakKt#cache"), ("libjvm", "libjvm.so", ""), ("byte[]", "", ""),
+        ("…Leak.cache", "app/Leak.java", ""),
+    ],
+)  # fmt: skip
+def test_frames_without_a_line_stand_for_types_and_fields(function: str, file: str, name: str) -> None:
+    assert name_of_frame(function, file) == name
 
 
 def stacks(profile: Profile, name: str) -> Counter[tuple[str, ...]]:

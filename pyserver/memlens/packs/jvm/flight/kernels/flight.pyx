@@ -9,11 +9,15 @@ Source: ``jdk.jfr.internal.consumer`` of OpenJDK (``ChunkHeader``, ``ParserFacto
 """
 
 from libc.stdint cimport uint8_t, int32_t, uint32_t, int64_t, uint64_t
+from libc.stdlib cimport calloc, free
 from libc.string cimport memset
 
+from memlens.kernels.base.interning cimport hash_bytes
 from memlens.kernels.base.owner cimport Owner
-from memlens.kernels.base.vectors cimport Vector, vector_push, vector_reserve
+from memlens.kernels.base.vectors cimport Vector, vector_push, vector_push_u32, vector_reserve
 from memlens.kernels.readers.scan cimport Scan
+
+import os
 
 # statuses; reader.py has the messages
 OK, MORE, BAD_SIZE, BAD_VALUE, NO_MEMORY = range(5)
@@ -45,6 +49,8 @@ cdef enum:
     S_DOUBLE
     S_STRING
     S_ARRAY
+
+cdef uint32_t NONE = <uint32_t> 0xFFFFFFFF
 
 cdef enum:
     TYPES = 1 << 16
@@ -363,3 +369,107 @@ cdef class Decoder(Owner):
         if status:
             self.error_offset = at
         return status
+
+
+cdef class StackTree(Owner):
+    """A prefix tree of stacks that grows: with millions of stacks it takes a fraction of what they take in a row.
+
+    Node 0 is the root, the empty stack. ``take("parents")`` and ``take("frames")`` have the columns of the nodes.
+    """
+
+    cdef Vector parents
+    cdef Vector frames
+    cdef uint32_t *slots        # open addressing by parent and frame; 0 for an empty slot
+    cdef size_t size
+    cdef uint64_t seed          # random for each tree, so that no file can cause collisions
+
+    def __cinit__(self):
+        self.size = 1 << 12
+        self.seed = int.from_bytes(os.urandom(8), "little") | 1
+        self.own_table("parents", &self.parents, 4, b"I")
+        self.own_table("frames", &self.frames, 4, b"I")
+        self.slots = <uint32_t *> calloc(self.size, sizeof(uint32_t))
+        if self.slots == NULL or vector_push_u32(&self.parents, NONE) < 0 or vector_push_u32(&self.frames, NONE) < 0:
+            raise MemoryError
+
+    def __dealloc__(self):
+        free(self.slots)
+
+    cdef size_t slot_of(self, uint32_t parent, uint32_t frame) noexcept nogil:
+        """The slot in which the child of a node with that frame is, or belongs."""
+        cdef uint64_t key = <uint64_t> parent << 32 | frame
+        cdef size_t slot = hash_bytes(<uint8_t *> &key, 8, self.seed) & (self.size - 1)
+        cdef uint32_t node
+        while True:
+            node = self.slots[slot]
+            if node == 0 or (
+                (<uint32_t *> self.parents.data)[node] == parent and (<uint32_t *> self.frames.data)[node] == frame
+            ):
+                return slot
+            slot = (slot + 1) & (self.size - 1)
+
+    cdef bint grow(self) noexcept nogil:
+        cdef size_t node
+        cdef uint32_t *slots = <uint32_t *> calloc(self.size * 2, sizeof(uint32_t))
+        if slots == NULL:
+            return False
+        free(self.slots)
+        self.slots = slots
+        self.size *= 2
+        for node in range(1, self.parents.count):
+            self.slots[
+                self.slot_of((<uint32_t *> self.parents.data)[node], (<uint32_t *> self.frames.data)[node])
+            ] = <uint32_t> node
+        return True
+
+    cdef uint32_t child_of(self, uint32_t parent, uint32_t frame) noexcept nogil:
+        """The child of a node with that frame, a new one if it is missing; NONE if out of memory."""
+        cdef size_t slot = self.slot_of(parent, frame)
+        cdef uint32_t node = self.slots[slot]
+        if node:
+            return node
+        if self.parents.count >= NONE:
+            return NONE
+        node = <uint32_t> self.parents.count
+        if vector_push_u32(&self.parents, parent) < 0 or vector_push_u32(&self.frames, frame) < 0:
+            return NONE
+        self.slots[slot] = node
+        if self.parents.count * 2 >= self.size and not self.grow():
+            return NONE
+        return node
+
+    def add(
+        self, const uint32_t[::1] sequence, const uint64_t[::1] ends, const uint8_t[::1] cut, uint32_t cut_frame,
+        size_t most, uint32_t[::1] nodes,
+    ):
+        """Fill ``nodes`` with the node of each stack, whose frames, innermost first, are in ``sequence`` up to its end.
+
+        A stack that is ``cut`` has ``cut_frame`` as its outermost one, around at most ``most`` others. Raises
+        MemoryError.
+        """
+        cdef size_t stack, position, start = 0, end
+        cdef uint32_t node
+        cdef bint failed = False
+        if ends.shape[0] != nodes.shape[0] or cut.shape[0] != nodes.shape[0]:
+            raise ValueError("columns of different lengths")
+        with nogil:
+            for stack in range(<size_t> nodes.shape[0]):
+                end = ends[stack]
+                if end < start or end > <size_t> sequence.shape[0]:
+                    failed = True
+                    break
+                node = 0
+                position = end
+                if cut[stack]:
+                    node = self.child_of(node, cut_frame)
+                    position = min(end, start + most)
+                while position > start and node != NONE:
+                    position -= 1
+                    node = self.child_of(node, sequence[position])
+                if node == NONE:
+                    failed = True
+                    break
+                nodes[stack] = node
+                start = end
+        if failed:
+            raise MemoryError
