@@ -259,3 +259,20 @@ test('the table has the largest allocation at the peak first, and is usable by k
   const { file, line } = page.last('openSource')!;
   assert.deepEqual([file, line], [label.file, label.line]);
 });
+
+test('"Show" on a finding selects its row among all, in the picture as well, and filters nothing', async () => {
+  await page.filter('');
+  const isUnfiltered = (): boolean => (page.one('.filter-input') as HTMLInputElement).value === '';
+  await page.click('.headline-finding .link', /^Show$/);
+  await page.waitUntil(() => page.all('.growth-table tr[aria-current]').length > 0, 'its line is selected');
+  assert.match(page.text('.growth-table tr[aria-current]'), /train\.py:46/);
+  assert.ok(isUnfiltered());
+  await page.click('.headline-all');
+  const [category] = page.all('.headline-list li', 'Most memory by category');
+  await page.click([...category!.querySelectorAll('button')].find((each) => each.textContent === 'Show')!);
+  const selected = (): HTMLElement[] => page.all('.live-set [role=row][aria-selected=true]');
+  await page.waitUntil(() => selected().length > 0, 'its category is selected');
+  assert.match(selected()[0]!.textContent, /activation/i);
+  assert.ok(page.all('.live-set [role=row]').length > 3, page.text('.live-set'));
+  assert.ok(isUnfiltered());
+});

@@ -430,9 +430,11 @@ test('the summary links lines and evidence, copies as text, and counts the warni
   assert.deepEqual(texts(list, 'h2'), ['Findings', 'Warnings']);
   assert.equal(texts(list, 'ol li').length, 1);
   assert.deepEqual(texts(list, 'ul li'), ['Recording started mid-run.']);
-  press(all, 'Escape');
+  one(list, '.headline-close').focus();
+  press(list, 'Escape');
   await drawn();
   assert.ok(list.hidden);
+  assert.equal(document.activeElement, all);
 });
 
 test('the finding that a headline ends with stands below it, with its evidence', async () => {

@@ -10,6 +10,7 @@ import { MODELS, type Model } from '../shell/model';
 import { Dropdown } from '../widgets/choice';
 import { IconButton } from '../widgets/icon-button';
 import type { Compare } from './comparison';
+import { keepTyping } from '../shell/keyboard';
 
 /** A view that is compared with another. */
 export interface ComparedView {
@@ -138,10 +139,7 @@ export function SearchBox(props: {
       aria-label={t('Only rows with these words')}
       spellcheck={false}
       onInput={({ currentTarget }) => props.search(currentTarget.value)}
-      onKeyDown={(event) => {
-        // The view's keys are letters: they are text here.
-        event.stopPropagation();
-      }}
+      onKeyDown={keepTyping}
     />
   );
 }

@@ -17,6 +17,7 @@ import type { FlamePane } from './pane';
 import type { FlamePlot } from './plot';
 import type { FlameSettings, Form } from './settings';
 import { nameText } from './words';
+import { keepTyping } from '../shell/keyboard';
 
 /** What of the graph its controls change. */
 type Controlled = Pick<FlamePane, 'change' | 'goToMatch'> & { readonly plot: Pick<FlamePlot, 'surface'> };
@@ -160,7 +161,7 @@ function Search({ graph, settings, found, searching, input }: Props): VNode {
           if (currentTarget.value === '') searching.value = false;
         }}
         onKeyDown={(event) => {
-          event.stopPropagation();
+          keepTyping(event);
           if (event.key === 'Enter') graph.goToMatch(event.shiftKey ? -1 : 1);
           else if (event.key === 'Escape') {
             if (event.currentTarget.value === '') graph.plot.surface.focus();

@@ -41,6 +41,7 @@ class LiveSet {
   private memberOrder: MemberOrder;
   private descending: boolean;
   /** The row whose allocations are lit in the picture. */
+  private wanted: string | null = null;
   private lit: { readonly id: string; readonly branch: Branch } | null = null;
 
   constructor(private readonly context: ViewContext) {
@@ -98,6 +99,27 @@ class LiveSet {
     return this.controls.View;
   }
 
+  /** Selects the row of a filter once it is there; where no row has that filter, it narrows everything. */
+  select(filter: string): void {
+    this.wanted = filter;
+    this.selectWanted();
+  }
+
+  private selectWanted(): void {
+    const { wanted, tree } = this;
+    if (wanted === null || tree.totals === null) return;
+    this.wanted = null;
+    const row = tree.rows.find(
+      (each) => each.kind === 'node' && each.node.kind === 'group' && each.node.group.filter === wanted,
+    );
+    if (row?.kind !== 'node' || row.node.kind !== 'group') {
+      this.context.setFilter(wanted);
+      return;
+    }
+    this.grid.reveal(idOf(row.node));
+    this.light(row.node, false);
+  }
+
   groupBy(kind: GroupKind): void {
     this.controls.set(kind);
   }
@@ -114,6 +136,7 @@ class LiveSet {
   }
 
   private showStatus(): void {
+    this.selectWanted();
     if (!this.isLit) this.lit = null;
     const [first] = this.tree.rows;
     const failed = first?.kind === 'rest' ? first.message : '';
@@ -237,11 +260,11 @@ class LiveSet {
   // --- what rows do ------------------------------------------------------------------------------------------------
 
   private pick({ node }: LiveNodeRow, opened: boolean): void {
-    if (node.kind === 'allocation') this.select(node.allocation, opened);
+    if (node.kind === 'allocation') this.selectAllocation(node.allocation, opened);
     else this.light(node, opened);
   }
 
-  private select(allocation: AllocationSummary, opened: boolean): void {
+  private selectAllocation(allocation: AllocationSummary, opened: boolean): void {
     const { set, timeline } = this.context;
     if (timeline) {
       const moment = set.to_moment === null ? (set.from_moment ?? timeline.device.peak_moment) : null;
@@ -309,8 +332,9 @@ function makePane(context: ViewContext): Pane {
   return {
     View: live.View,
     Bar: live.Bar,
-    reveal: ({ by }) => {
+    reveal: ({ by, row }) => {
       if (by) live.groupBy(by);
+      if (row) live.select(row);
     },
     update: (changes) => {
       if (changes.has('set') || changes.has('attribution')) live.renew();

@@ -171,8 +171,9 @@ export class ProfileSession
   /** Its value, its filter, and the pane that has it. */
   override showEvidence({ pane, of, by, event }: Evidence): void {
     if (of.value !== null) this.showValue(of.value);
-    this.setFilter(of.filter);
-    this.show(pane, { by, event });
+    const isRow = pane === 'liveSet' && by !== null && of.filter !== '';
+    this.setFilter(isRow ? '' : of.filter);
+    this.show(pane, { by, event, ...(isRow ? { row: of.filter } : {}) });
   }
 
   protected override narrow(filter: string): void {

@@ -2,7 +2,7 @@
 
 import { useSignal } from '@preact/signals';
 import type { VNode } from 'preact';
-import { useId } from 'preact/hooks';
+import { useId, useRef } from 'preact/hooks';
 import type {
   HeadlineAnswer,
   FileWarning,
@@ -42,8 +42,11 @@ export function Headline({ summary, session, next: step }: HeadlineProps): VNode
   const headline = summary.headline.value;
   const findings = summary.findings.value ?? [];
   const warnings = summary.warnings.value;
+  const opener = useRef<HTMLButtonElement>(null);
   const close = (): void => {
     opened.value = false;
+    // from the list, which is hidden now
+    opener.current?.focus();
   };
   const copyFinding = (finding: SnapshotFinding): void =>
     summary.takeMarkdown(findings.indexOf(finding), (text) => session.copy(text));
@@ -71,6 +74,7 @@ export function Headline({ summary, session, next: step }: HeadlineProps): VNode
   ];
   const all = counts.length > 0 && (
     <button
+      ref={opener}
       type="button"
       class="link headline-all"
       aria-expanded={opened.value}

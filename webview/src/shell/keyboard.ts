@@ -45,6 +45,12 @@ export function isWritten(target: EventTarget | null): boolean {
   return target instanceof Element && target.closest('input, textarea, [contenteditable=true]') !== null;
 }
 
+/** Keeps what is typed in a box from the view around it, but not the keys that are VS Code's: F1, Ctrl+P. */
+export function keepTyping(event: KeyboardEvent): void {
+  const isOfEditor = event.ctrlKey || event.metaKey || /^F\d+$/.test(event.key);
+  if (!isOfEditor) event.stopPropagation();
+}
+
 /** Whether an element stands where those keys scroll, rather than move the picture. */
 function scrolls(target: EventTarget | null): boolean {
   return target instanceof Element && target.closest('.panel, .dock') !== null;

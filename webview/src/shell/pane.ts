@@ -9,6 +9,8 @@ import { KEYS } from './keys';
 /** The part of a pane that is the evidence of a finding; of SQL, the query to run. */
 export interface Revealed extends Partial<Pick<Evidence, 'by' | 'event'>> {
   readonly query?: string;
+  /** The filter of the row to select among all. */
+  readonly row?: string;
   /** Of threads, the one to show. */
   readonly thread?: number;
 }

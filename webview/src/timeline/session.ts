@@ -303,16 +303,17 @@ export class TimelineSession extends Session<TimelineState> implements CompareCo
     super.showComparison();
   }
 
-  /** Shows the evidence of a sentence: its moments, its filter, and the pane that has it. */
+  /** Shows the evidence of a sentence: its moments, and the pane that has it, with its row selected or by its filter. */
   override showEvidence({ pane, of, by, event, allocation }: Evidence): void {
     const { cursors, selection } = this;
     if (of.device !== this.device.device) this.switchDevice(of.device);
-    this.setFilter(of.filter);
+    const isRow = (pane === 'liveSet' || pane === 'steps') && by !== null && of.filter !== '';
+    this.setFilter(isRow ? '' : of.filter);
     const { from_moment: from, to_moment: to } = of;
     if (from !== null && to !== null) cursors.span(from, to, of.kind);
     else if (from === null || from === this.deviceOf(of.device).peak_moment) cursors.setScope('peak');
     else cursors.place(from);
-    this.show(pane, { by, event });
+    this.show(pane, { by, event, ...(isRow ? { row: of.filter } : {}) });
     if (allocation !== null) selection.select(allocation, from, true);
   }
 

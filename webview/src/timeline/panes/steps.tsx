@@ -14,7 +14,7 @@ import { count, plural, said, t } from '../../base/l10n';
 import { Latest } from '../../base/latest';
 import { fileName } from '../../base/paths';
 import { shortName } from '../../base/symbols';
-import { messageOf, shorten, visible } from '../../base/text';
+import { exactly, messageOf, shorten, visible } from '../../base/text';
 import type { TimelineSession } from '../session';
 import type { Pane, PaneRoom } from '../../shell/pane';
 import { rovingRows } from '../../widgets/roving';
@@ -31,6 +31,9 @@ export const stepsPane = (context: TimelineSession): Pane => {
     update: (changes) => {
       if (changes.has('device') || changes.has('filter')) steps.fetch();
       if (changes.has('axis') || changes.has('cursors')) steps.place();
+    },
+    reveal: ({ row }) => {
+      if (row) steps.select(row);
     },
     dispose: () => steps.cancel(),
   };
@@ -55,6 +58,9 @@ class Steps {
   private readonly growthSignal = signal<GrowthAnswer | null>(null);
   private readonly problemSignal = signal<string | null>(null);
   private readonly placeSignal = signal<Place>({ axis: 'event', from: null, to: null });
+  /** The line that a finding is about. */
+  readonly selected = signal<GrowthRow | null>(null);
+  private wanted: string | null = null;
   private readonly latest = new Latest();
   private readonly latestGrowth = new Latest();
 
@@ -84,12 +90,14 @@ class Steps {
   fetch(): void {
     this.listedSignal.value = null;
     this.growthSignal.value = null;
+    this.selected.value = null;
     this.more();
     const { device, filter, api } = this.context;
     this.latestGrowth.ask(
       api.request('memlens/growth', { device: device.device, limit: MOST_LINES, filter }),
       (answer) => {
         this.growthSignal.value = answer;
+        this.selectWanted();
       },
       (error) => this.context.failed(error),
     );
@@ -130,6 +138,29 @@ class Steps {
         count(step.survivors_count),
       ),
     );
+  }
+
+  /** Selects the line of a filter once lines are there; where none is that line, it narrows everything. */
+  select(filter: string): void {
+    this.wanted = filter;
+    this.selectWanted();
+  }
+
+  private selectWanted(): void {
+    const { wanted } = this;
+    const answer = this.growthSignal.value;
+    if (wanted === null || answer === null) return;
+    this.wanted = null;
+    const row = answer.rows.find(({ frame }) => {
+      const place = frame && `${frame.file}:${frame.line}`;
+      return place !== null && [`by:=${place}`, `by:${exactly(place)}`].includes(wanted);
+    });
+    if (!row) {
+      this.context.setFilter(wanted);
+      return;
+    }
+    this.selected.value = row;
+    this.light(row);
   }
 
   light(row: GrowthRow): void {
@@ -302,6 +333,7 @@ function Growth({ row, steps }: { readonly row: GrowthRow; readonly steps: Steps
   const words = frame ? sourceWords(frame) : '';
   return (
     <tr
+      {...(steps.selected.value === row ? { 'aria-current': 'true' } : {})}
       onClick={(event) => steps.open(row, event.ctrlKey || event.metaKey)}
       onKeyDown={(event) => {
         if (event.key === 'Enter') steps.open(row, event.ctrlKey || event.metaKey);

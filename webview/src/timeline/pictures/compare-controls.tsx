@@ -10,6 +10,7 @@ import { SettingRow, Settings } from '../../shell/settings';
 import { hasTimes } from '../../base/devices';
 import { Choices } from '../../widgets/choice';
 import { heightsAt, stepAt, type Curves, type Height } from './compare-scene';
+import { keepTyping } from '../../shell/keyboard';
 
 interface ControlsProps {
   readonly context: TimelineSession;
@@ -70,7 +71,7 @@ export function Controls({ context, readout, chosen }: ControlsProps): VNode {
                 const value = Number(currentTarget.value);
                 if (Number.isFinite(value)) compare.set({ offset: value * size });
               }}
-              onKeyDown={(event) => event.stopPropagation()}
+              onKeyDown={keepTyping}
             />{' '}
             <span class="muted">{name}</span>
           </label>
