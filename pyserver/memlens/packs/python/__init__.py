@@ -1,7 +1,7 @@
 """The world of Python: tracemalloc's snapshots, memray's captures, heap dumps by Memlens and PyHeap, and CPython.
 
-``memlens.dump`` and ``memlens.remote_dump``, which write dumps, stand outside: programs import them, which may have
-nothing but Python's standard library.
+``memlens.dump`` and ``memlens.remote_dump``, which write dumps, are outside of the pack: programs import them, and may
+have nothing but Python's standard library.
 """
 
 import re

@@ -19,7 +19,7 @@ from memlens.texts import as_text, phrase
 
 
 def write(process: Process, file: Path, options: Options, report: Callable[[int], None]) -> Cost:
-    """Write the heap into ``file``, and return what that took. Raises :class:`DumpError`."""
+    """Write the heap into ``file``, and return the cost. Raises :class:`DumpError`."""
     took = _written(process, file, options, report)
     return Cost(took._asdict(), summary(took))
 
@@ -44,7 +44,7 @@ def _written(process: Process, file: Path, options: Options, report: Callable[[i
 
 
 def _own_interpreter(pid: int) -> str:
-    """The program of the process, if this user may run it: root mustn't run what another user has put there."""
+    """Return the process's program if this user may run it: root mustn't run files of other users."""
     program = linux.program(pid)
     try:
         is_same = (linux.PROC / str(pid) / "exe").samefile(program)
@@ -68,7 +68,7 @@ def _own_interpreter(pid: int) -> str:
 def _by(
     program: str, pid: int, file: Path, *, texts: bool, timeout_s: float, report: Callable[[int], None]
 ) -> dump.Cost:
-    """Let another Python write it, which needs nothing but its standard library for that."""
+    """Let another Python write the heap; it needs only its standard library."""
     options = ["--json", "--timeout", f"{timeout_s}", *([] if texts else ["--no-texts"])]
     library = {
         "PYTHONPATH": str(Path(memlens.__file__).parents[1]),

@@ -30,13 +30,13 @@ KIND = "python"
 _HEADER = struct.Struct("<II")
 START = len(MAGIC) + _HEADER.size
 COLLECTED = "collected"
-"""The note of whether garbage was collected before."""
+"""The note on whether garbage was collected first."""
 
 REMOVED = "removed"
 """The note of what ``memlens redact`` removed."""
 
 REDIRECTED = "redirected"
-"""Its note of how many references lead to another object."""
+"""The note on how many references ``memlens redact`` redirected."""
 
 _NUMBERS = ("process_id", "peak_bytes", REDIRECTED)
 _POINTERS = (4, 8)
@@ -186,7 +186,7 @@ def _threads(
 def _root(
     address: int, kind: str, detail: str, frame: int, activations: list[_Activation], activation: int
 ) -> RootRow:
-    """Return a root; a local is a variable of the frame that stands before it."""
+    """Return a root; a local is a variable of the frame before it."""
     if kind != _LOCAL or activation == NONE:
         return RootRow(address, kind, detail, frame)
     thread, thread_name, depth = activations[activation]
@@ -194,7 +194,7 @@ def _root(
 
 
 def _is_out_of_memory(known: "_Texts", kind: int, detail: int, activation: _Activation) -> bool:
-    """Whether a root is the error of lacking memory that a thread, whose frame stands before it, handles."""
+    """Whether a root is the MemoryError that the thread of the frame before it is handling."""
     return known[kind] == _EXCEPTION and known[detail] == f"{_OUT_OF_MEMORY} ({activation.thread_name})"
 
 

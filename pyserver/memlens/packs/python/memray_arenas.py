@@ -30,13 +30,13 @@ class Arenas:
 
     def __init__(self) -> None:
         self.allocator = ""
-        """Python's allocator, as memray calls it; empty if the capture doesn't say."""
+        """memray's name of Python's allocator; empty if the capture doesn't have it."""
         self._traced = -1
         self._only_arenas: dict[Place, bool] = {}
         self._names_objects = False
 
     def take(self, allocator: str, traced: int) -> None:
-        """Python's allocator as memray calls it, and whether its allocations were recorded: 1 or 0, or -1."""
+        """Take the name of Python's allocator, and whether its allocations were recorded: 1, 0, or -1 (unknown)."""
         self.allocator, self._traced = allocator[:_MOST_NAME], traced
 
     def see(self, place: Place, size_bytes: int, count: int) -> None:

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     Place = tuple[int, int, int]
     """A thread, a Python stack and a native stack, by memray's numbers."""
     NativePlace = tuple[int, int, int, int]
-    """The same, and the generation of native segments with which the native stack's frames are symbolised."""
+    """A place, and the generation of native segments by which the native stack's frames are symbolised."""
     Row = tuple[Any, int, int]
     """One of memray's records, its bytes, and its number of allocations."""
     Lifetime = tuple[int, int, int, int]
@@ -223,7 +223,7 @@ def _live(reader: Any, places: _Places, emit: Any, lines: int) -> None:
 
 
 def _live_without_times(reader: Any, places: _Places, emit: Any) -> None:
-    """The same for memray before 1.8, and for an aggregated capture, which has neither times nor addresses."""
+    """Print what was live, for memray before 1.8 and aggregated captures, which have neither times nor addresses."""
     at_peak: dict[Place, tuple[int, int]] = {}
     at_end: dict[Place, tuple[int, int]] = {}
     try:
@@ -437,7 +437,7 @@ class _Mappings:
 
 
 def _without(piece: Piece, begin: int, end: int) -> Iterator[Piece]:
-    """The rest of a piece without a range."""
+    """Return what remains of a piece without a range."""
     start, stop, number, place = piece
     if stop <= begin or end <= start:
         yield piece
@@ -466,7 +466,7 @@ def _at_end(reader: Any, allocators: Any) -> _Mappings:
 
 
 def _covered_at_peak(reader: Any, allocators: Any) -> dict[Place, tuple[int, int]]:
-    """What was covered at memray's peak: the last moment with the most bytes, by its count."""
+    """Return what was covered at memray's peak: by its count, the last moment with the most bytes."""
     maps, unmaps, frees = int(allocators.MMAP), int(allocators.MUNMAP), _frees(allocators)
     mappings = _Mappings()
     sizes: dict[int, int] = {}
@@ -504,7 +504,7 @@ def end_with_parent() -> None:
 
 
 def interrupt_waiting() -> None:
-    """Interrupt what waits in the system for longer than :data:`MOST_WAIT_S`, if the system supports that.
+    """Interrupt system calls that wait for longer than :data:`MOST_WAIT_S`, if the system supports that.
 
     memray opens the binaries that a capture names, and to open a pipe that nobody writes to would take forever.
     """

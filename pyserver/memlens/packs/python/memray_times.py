@@ -14,7 +14,7 @@ NEVER = -1
 
 _MOST_EDGES = 4096
 _MOST_TAIL_MS = 60_000
-"""How many milliseconds after memray's last memory record the recording may end."""
+"""Limit on the milliseconds between memray's last memory record and the end of the recording."""
 
 
 class End(NamedTuple):

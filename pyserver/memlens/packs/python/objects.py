@@ -42,14 +42,14 @@ KINDS = (
     ReferenceKind("element", "none"),
     ReferenceKind(ENTRY, "text"),
 )
-"""In the order of the kernel's kinds, after which stand values of dictionaries that are no object's attributes."""
+"""Kinds in the kernel's order, followed by values of dictionaries that are not an object's attributes."""
 
 _OWN_DICT, _BASE = "__dict__", "__base__"
 _OF_CODE = ("type", "module", "Type", "Meta")
-"""With what names of types end whose objects are classes or modules."""
+"""Suffixes of names of types whose objects are classes or modules."""
 
 UNKNOWN = "unknown"
-"""The kind of roots to which nothing in the dump refers, because C code holds them."""
+"""The kind of roots without referrers in the dump: C code holds them."""
 
 _MOST_NAME = 4096
 _ENTRIES = len(KINDS) - 1
@@ -237,7 +237,7 @@ def _has_names_of_code(known: tuple[str, str] | None) -> bool:
 
 
 def _sources(columns: dict[str, Column], references: Column) -> Column:
-    """The object that each of some references is of."""
+    """Return the source of each reference."""
     start = columns["start"]
     return np.searchsorted(start, references.astype(start.dtype), "right") - 1
 
@@ -256,12 +256,12 @@ def _set_by_data(sources: Column, words: Column, form: Column) -> Column:
 
 
 def _circles(start: Column, target: Column, roots: Column) -> U32:
-    """Of what roots don't reach an object of each circle that nothing else there leads to: these reach all of it."""
+    """Return one object of each cycle of unreachable objects without other referrers: these reach all others."""
     reached = np.zeros(len(start) - 1, np.uint8)
     follows, kind = np.ones(1, np.uint8), np.zeros(len(target), np.uint8)
     reached_from(start, target, kind, follows, roots.astype(np.uint32), reached)
     first = np.asarray(leaders(start, target, reached.copy(), np.flatnonzero(reached == 0).astype(np.uint32)))
-    # what leads to one of them without being led to by it stands after it, so that the other order leaves it out
+    # an object that reaches one of them, but isn't reached by it, comes later, so the reverse order leaves it out
     return np.array(leaders(start, target, reached, first[::-1].copy()), np.uint32)
 
 

@@ -21,11 +21,11 @@ _SIZES = {b"F": 12, b"T": 16, b"O": 36, b"L": 12, b"A": 20, b"G": 20, b"N": 8, b
 _GROUPS = {b"S": 1, b"K": 4, b"r": 8, b"e": 8, b"i": 8, b"d": 8, b"n": 12}
 _WITH_TEXTS = {*_SIZES, b"S", b"n"}
 _WIDTHS = np.array([_SIZES.get(bytes([tag]), -_GROUPS.get(bytes([tag]), 0)) for tag in range(256)], np.int32)
-"""The bytes of a record of each tag; below 0 those of an item, of which there are as many as stand before them."""
+"""The bytes of a record, by tag; if negative, those of an item, preceded by the number of items."""
 _END = ord("E")
 _KINDS = {b"O": records.NOT_ZERO, b"S": records.COUNTED}
 _TEXT_AT = 24
-"""Where an object's text is in its record."""
+"""The offset of an object's text in its record."""
 _LEAST_RECORD = 5
 """The bytes of the shortest record."""
 _MOST_SEEN = 1 << 16
@@ -40,7 +40,7 @@ _ROOTS = {b"module", b"builtins", b"thread", b"local", b"exception", b"unknown"}
 _NAMES: dict[bytes, tuple[tuple[int, Reason], ...]] = {
     b"F": ((0, "files"), (4, "functions")), b"L": ((8, "variables"),), b"A": ((8, "threads"),),
 }  # fmt: skip
-"""Where records have the numbers of their names."""
+"""The offsets of name numbers in records."""
 
 _DETAILS: dict[bytes, Reason] = {
     b"module": "modules", b"builtins": "modules", b"thread": "threads", b"local": "variables", b"exception": "types",
