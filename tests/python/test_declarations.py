@@ -219,3 +219,17 @@ def test_findings_have_the_names_that_their_rules_declare() -> None:
     declared = {name for model in table.RULES for name in table.names_of_rules(model)}
     assert {*re.findall(r'\bmade\(\s*"(\w+)"', text)} <= declared
     assert declared <= {*re.findall(r'"(\w+)"', text)}
+
+
+def test_how_tos_name_files_and_questions_that_exist() -> None:
+    create_server()
+    folders = ("docs", "extension", "pyserver", "samples", "scripts", "tests", "webview")
+    paths = [
+        f"/{path.relative_to(ROOT).as_posix()}" for each in folders for path in (ROOT / each).rglob("*.*")
+    ]
+    for page in some([ROOT / "CONTRIBUTING.md", ROOT / "ARCHITECTURE.md", *(ROOT / "docs/dev").glob("*.md")]):
+        text = page.read_text("utf-8")
+        for name in re.findall(r"`([a-z][\w./-]*\.(?:py|pyx|tsx?|mjs|toml))`", text):
+            # those of a pack that the reader makes
+            assert "my_tool" in name or any(path.endswith(f"/{name}") for path in paths), (page.name, name)
+        assert {*re.findall(r"['\"`](memlens/\w+)['\"`]", text)} <= {*REQUESTS, *protocol.NOTIFICATIONS}
