@@ -26,7 +26,27 @@ _MOST_REASON = 500
 _SETTINGS = "memory.jfc"
 _OURS = re.compile(r'\bname="?(memlens-(\d{1,9})-\d{1,20})\b')
 _MOST_ABANDONED = 16
+_VERSION = re.compile(r"^JDK (\d+)", re.MULTILINE)
+_SAMPLES_FROM = 16
+"""The first Java with ``jdk.ObjectAllocationSample``."""
+_OLDER_EVENTS = ("ObjectAllocationInNewTLAB", "ObjectAllocationOutsideTLAB")
 _STARTED, _STOPPED = "Started recording", "Stopped recording"
+
+
+def settings_of(version: str) -> bytes:
+    """The settings of a recording, by what the virtual machine says of its version."""
+    settings = resources.files("memlens.packs.jvm.flight").joinpath(_SETTINGS).read_bytes()
+    known = _VERSION.search(version)
+    if known is None or int(known[1]) >= _SAMPLES_FROM:
+        return settings
+    # newer ones have these events as well, which cost more than samples
+    older = "".join(
+        f'  <event name="jdk.{name}"><setting name="enabled">true</setting>'
+        '<setting name="stackTrace">true</setting></event>\n'
+        for name in _OLDER_EVENTS
+    )
+    end = b"</configuration>"
+    return settings.replace(end, older.encode() + end)
 
 
 def record(
@@ -37,7 +57,6 @@ def record(
     report: Callable[[int, float | None], None],
 ) -> None:
     """Record until ``stopped``, and write ``file``. Raises :class:`DumpError`."""
-    settings = resources.files("memlens.packs.jvm.flight").joinpath(_SETTINGS).read_bytes()
 
     def grown(written: int) -> None:
         report(written, None)
@@ -45,6 +64,7 @@ def record(
     def ask(text: str) -> str:
         return command(process, text, file, options.timeout_s, grown)
 
+    settings = settings_of(ask("VM.version"))
     name = f"memlens-{os.getpid()}-{file.parent.stat().st_ino}"
     with place.written_by(process.pid, file, beside={_SETTINGS: settings}) as path:
         _check(path)

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree as ET
 
 import pytest
 import zstandard
@@ -22,6 +23,7 @@ from memlens.model.frames import NATIVE
 from memlens.model.profile import Profile
 from memlens.packs.jvm.declared import name_of_frame
 from memlens.packs.jvm.flight.code import source_file, type_name
+from memlens.packs.jvm.flight.recording import settings_of
 from memlens.packs.jvm.tests.flight_files import TYPES, Recording, leaking
 from memlens.store.snapshot import Snapshot
 from memlens.views.findings.table import ranked
@@ -277,6 +279,14 @@ def test_a_running_program_is_recorded(tmp_path: Path, capsys: pytest.CaptureFix
     assert kept[max(kept, key=lambda stack: kept[stack])] > 5
     assert any("Sessions.login:13" in stack for stack in kept)
     assert any(text.startswith("Sessions.open (HashMap of ") for text in labels(profile, "held by"))
+
+
+@pytest.mark.parametrize(("version", "is_older"), [("11.0.13", True), ("17.0.2", False), ("25", False)])
+def test_a_java_without_samples_records_what_it_has_of_allocations(version: str, *, is_older: bool) -> None:
+    settings = settings_of(f"OpenJDK 64-Bit Server VM version {version}+8-LTS\nJDK {version}\n")
+    events = {each.attrib["name"] for each in ET.fromstring(settings)}
+    assert (events >= {"jdk.ObjectAllocationInNewTLAB", "jdk.ObjectAllocationOutsideTLAB"}) == is_older
+    assert {"jdk.ObjectAllocationSample", "jdk.OldObjectSample"} <= events
 
 
 @needs_jdk
