@@ -33,7 +33,7 @@ const FILLING = 5;
 const MOST_AGAIN = 3;
 const CONTRACT = 'extension/shared/protocol.gen.ts';
 const FILTER_TERMS = 'webview/src/shell/filter-terms.gen.ts';
-const SNAPSHOT_ENDINGS = 'extension/shared/endings.gen.ts';
+const SNAPSHOT_ENDINGS = 'extension/shared/declared.gen.ts';
 
 let codeServer;
 

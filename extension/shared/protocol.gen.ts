@@ -816,6 +816,25 @@ export interface Evidence {
   allocation: number | null;
 }
 
+/** A text; errors call it by its `name`. */
+export interface ExplainParams {
+  text: string;
+  name: string;
+}
+
+/** The messages in their order, and notes in Markdown. */
+export interface ExplainResult {
+  messages: ExplainedMessage[];
+  notes: string[];
+}
+
+/** A message of the text, at the line where it begins; `markdown` is all that it says. */
+export interface ExplainedMessage {
+  line: number;
+  title: string;
+  markdown: string;
+}
+
 /** A request that got no memory. `event` counts the device's events from 0. */
 export interface Failure {
   event: number;
@@ -3818,6 +3837,7 @@ export interface Requests {
   'memlens/declaration': { params: DeclarationParams; result: DeclarationResult };
   'memlens/deleteBookmark': { params: DeleteBookmarkParams; result: Done };
   'memlens/dump': { params: DumpParams; result: DumpResult };
+  'memlens/explain': { params: ExplainParams; result: ExplainResult };
   'memlens/fileNames': { params: FileNamesParams; result: FileNamesAnswer };
   'memlens/fileState': { params: FileStateParams; result: FileStateResult };
   'memlens/filter': { params: FilterParams; result: FilterAnswer };

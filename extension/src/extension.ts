@@ -9,6 +9,7 @@ import { registerLineCommands } from './commands/lines';
 import { registerDumpCommand } from './commands/dump';
 import { registerRecordCommands } from './commands/record';
 import { choosePython, openAsText, registerOpenCommands } from './commands/open';
+import { isLogShown, registerExplainCommand } from './commands/explain';
 import { isPageActive, PageOffers } from './commands/pages';
 import { registerRedactCommand } from './commands/redact';
 import { saveText } from './commands/save';
@@ -76,6 +77,7 @@ export function activate(context: vscode.ExtensionContext): void {
     registerRecordCommands(editors, server),
     registerDownloadCommand(downloads),
     registerRedactCommand(editors, server),
+    registerExplainCommand(server),
     registerLinks(editors),
     registerOpenCommands(context.extensionUri, editors),
     new FleetEditorProvider(context, server, (uri) => editors.open(uri), log),
@@ -85,7 +87,7 @@ export function activate(context: vscode.ExtensionContext): void {
     registerServerCommands(server, memory, context, log),
   );
   // Start now, because whatever activated the extension needs the server soon; the first request waits for it.
-  if (!isPageActive()) server.start().catch((error: unknown) => log.error(messageOf(error)));
+  if (!isPageActive() && !isLogShown()) server.start().catch((error: unknown) => log.error(messageOf(error)));
 }
 
 export async function deactivate(): Promise<void> {

@@ -838,7 +838,7 @@ def test_what_the_page_says_is_so(client: McpClient, folder: Path) -> None:
 
 
 def test_package_json_declares_the_same_tools(client: McpClient) -> None:
-    endings = ROOT / "extension" / "shared" / "endings.gen.ts"
+    endings = ROOT / "extension" / "shared" / "declared.gen.ts"
     assert write_manifest([str(ROOT / "package.json"), str(endings), "--check"]) == 0
     declared = {each["name"]: each for each in contributed()}
     listed = {each["name"]: each for each in client.request("tools/list")["result"]["tools"]}
@@ -857,7 +857,7 @@ def test_package_json_declares_the_same_tools(client: McpClient) -> None:
 def test_a_stale_package_json_is_noticed_and_written(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    path, endings = tmp_path / "package.json", tmp_path / "endings.gen.ts"
+    path, endings = tmp_path / "package.json", tmp_path / "declared.gen.ts"
     manifest = json.loads((ROOT / "package.json").read_text("utf-8"))
     manifest["contributes"]["customEditors"][0]["selector"].pop()
     path.write_text(json.dumps(manifest), encoding="utf-8")

@@ -1,6 +1,6 @@
 import path from 'node:path';
 import * as vscode from 'vscode';
-import { SNAPSHOT_ENDINGS } from '../../shared/endings.gen';
+import { SNAPSHOT_ENDINGS } from '../../shared/declared.gen';
 import { openDialog, pick, pickMany, showStatus } from '../base/window';
 import type { SnapshotEditorProvider } from '../editor/provider';
 import type { SnapshotView } from '../editor/view';

@@ -2,16 +2,16 @@ import os from 'node:os';
 import path from 'node:path';
 import * as vscode from 'vscode';
 import type { RedactResult } from '../../shared/protocol.gen';
+import { ShownTexts } from '../base/shownTexts';
 import { pick, saveDialog, showInformation } from '../base/window';
 import type { SnapshotEditorProvider } from '../editor/provider';
 import type { Server } from '../server/client';
 import { showProblem } from '../server/problem';
 import { showWork } from '../server/work';
-import { StayingTexts } from './staying';
 
 /** "Save Without Values…": writes the active heap dump anew, for others' eyes. */
 export function registerRedactCommand(editors: SnapshotEditorProvider, server: Server): vscode.Disposable {
-  const staying = new StayingTexts();
+  const staying = new ShownTexts('memlens-staying');
   const command = vscode.commands.registerCommand('memlens.redact', async () => {
     const source = editors.active?.uri;
     if (source === undefined) return;
@@ -33,7 +33,8 @@ export function registerRedactCommand(editors: SnapshotEditorProvider, server: S
       );
       if (done === undefined) return;
       // what is about to be sent is read before it is offered
-      await staying.show(target, done.staying);
+      const texts = vscode.l10n.t('Texts in {0}', path.posix.basename(target.path));
+      await vscode.window.showTextDocument(staying.add(texts, done.staying), { preview: false });
       await offer(editors, target, done);
     } catch (error) {
       showProblem(error);

@@ -1,5 +1,5 @@
 import * as vscode from 'vscode';
-import { SHARED_ENDINGS } from '../../shared/endings.gen';
+import { SHARED_ENDINGS } from '../../shared/declared.gen';
 import type { ShownValue } from '../../shared/protocol.gen';
 import { Disposable } from '../base/disposable';
 import { setContext } from '../base/context';

@@ -16,6 +16,9 @@ from memlens.packs.api import (
     Foreign,
     Format,
     Machinery,
+    Message,
+    MeterKind,
+    NextTime,
     Objects,
     Ooms,
     Operators,
@@ -315,6 +318,26 @@ def rules_for(kind: str) -> Iterator[Rule]:
     for pack in packs():
         if own is not None and pack.name in (own.name, own.builds_on):
             yield from pack.rules
+
+
+def meters() -> Iterator[MeterKind]:
+    """What measures the memory of a part of a running program."""
+    for pack in packs():
+        yield from pack.meters
+
+
+def messages() -> Iterator[tuple[Message, NextTime | None]]:
+    """What programs say when memory runs out, and what to record next time."""
+    for pack in packs():
+        for each in pack.messages:
+            yield each, pack.next_time
+
+
+def next_times() -> Iterator[NextTime]:
+    """What to record next time, for the programs of each pack."""
+    for pack in packs():
+        if pack.next_time is not None:
+            yield pack.next_time
 
 
 def library_tables() -> Iterator[tuple[str, str]]:

@@ -9,6 +9,7 @@ from memlens.server.handlers import (
     compare,
     dumping,
     editor,
+    explain,
     fleet,
     hover,
     libraries,
@@ -62,6 +63,7 @@ def create_server() -> Server:
     libraries.register(server, configuration, registry, finder)
     redact.register(server)
     dumping.register(server)
+    explain.register(server)
     objects.register(server, configuration, registry, files, lines, finder)
     editor.register(server, files, lines, Notebooks(finder))
     hover.register(server, configuration, lines)

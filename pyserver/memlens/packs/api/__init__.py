@@ -24,6 +24,8 @@ from memlens.packs.api.formats import (
     WithoutPeople,
     Writer,
 )
+from memlens.packs.api.messages import Message, NextTime
+from memlens.packs.api.meters import Meter, MeterKind, NoMeterError
 from memlens.packs.api.objects import (
     Classes,
     CollectionTypes,
@@ -164,3 +166,9 @@ class Pack(Struct, frozen=True, kw_only=True):
     recordings: tuple[RecordingKind, ...] = ()
     """How allocations of its pages are recorded."""
     rules: tuple[Rule, ...] = ()
+    meters: tuple[MeterKind, ...] = ()
+    """What measures the memory of a part of a running program, such as one test."""
+    messages: tuple[Message, ...] = ()
+    """What its programs say when memory runs out."""
+    next_time: NextTime | None = None
+    """What to record before its programs run out of memory again."""

@@ -7,6 +7,8 @@ from memlens.packs.api import (
     CollectionTypes,
     Declarations,
     Format,
+    Message,
+    NextTime,
     Objects,
     Pack,
     Part,
@@ -94,5 +96,21 @@ PACK = Pack(
         Rule(findings=("subscribers",), find=Part(f"{_HERE}.delegates:subscribers")),
         Rule(findings=("pinned",), find=Part(f"{_HERE}.collector:pinned")),
         Rule(findings=("free_blocks",), find=Part(f"{_HERE}.collector:free_blocks")),
+    ),
+    messages=(
+        Message(
+            name="dotnet-out-of-memory",
+            title=phrase(".NET's OutOfMemoryException"),
+            signs=("System.OutOfMemoryException", "Out of memory."),
+            read=Part(f"{_HERE}.messages:out_of_memory"),
+        ),
+    ),
+    next_time=NextTime(
+        programs=re.compile(r"dotnet"),
+        section=".NET",
+        recording="memlens dump PID app.gcdump --every 600 --count 6",
+        leaves=phrase(
+            "A series of heap dumps while it grows; comparing the last with an earlier one shows what does."
+        ),
     ),
 )

@@ -1,6 +1,8 @@
 """The world of Go, and of pprof, whose profiles many other runtimes write as well."""
 
-from memlens.packs.api import Format, Language, Pack, Part, Proof, Writer
+import re
+
+from memlens.packs.api import Format, Language, Message, NextTime, Pack, Part, Proof, Writer
 from memlens.texts import phrase
 
 _HERE = "memlens.packs.go"
@@ -37,4 +39,29 @@ PACK = Pack(
         ),
     ),
     foreign=Part(f"{_HERE}.foreign:FILES"),
+    messages=(
+        Message(
+            name="go-out-of-memory",
+            title=phrase("Go's fatal error about memory"),
+            signs=(
+                "fatal error: out of memory",
+                "fatal error: runtime: out of memory",
+                "fatal error: cannot allocate memory",
+                "fatal error: runtime: cannot allocate memory",
+            ),
+            read=Part(f"{_HERE}.messages:fatal_error"),
+        ),
+        Message(
+            name="go-stack",
+            signs=("goroutine stack exceeds ",),
+            read=Part(f"{_HERE}.messages:no_stack"),
+        ),
+    ),
+    # a process has the name of its program
+    next_time=NextTime(
+        programs=re.compile(r"(?!)"),
+        section="Go",
+        recording='go WriteHeapAbove(3<<30, "heap.pb.gz")',
+        leaves=phrase("The function, which the page has, writes a heap profile once the heap is larger."),
+    ),
 )

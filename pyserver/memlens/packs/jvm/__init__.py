@@ -12,6 +12,8 @@ from memlens.packs.api import (
     FilterTerm,
     Format,
     Language,
+    Message,
+    NextTime,
     Objects,
     Pack,
     Part,
@@ -242,6 +244,44 @@ PACK = Pack(
             can_write_garbage=True,
             tools=("java", "jcmd"),
             with_value=frozenset(_WITH_VALUE),
+        ),
+    ),
+    messages=(
+        Message(
+            name="java-out-of-memory",
+            title=phrase("Java's OutOfMemoryError"),
+            signs=("java.lang.OutOfMemoryError", "OutOfMemory encountered: "),
+            read=Part(f"{_HERE}.messages:out_of_memory_error"),
+        ),
+        Message(
+            name="java-hs-err",
+            title=phrase("hs_err files of a virtual machine that got no memory"),
+            signs=("There is insufficient memory for the Java Runtime Environment",),
+            read=Part(f"{_HERE}.messages:hs_err"),
+        ),
+        Message(
+            name="java-native-memory",
+            title=phrase("Java's Native Memory Tracking"),
+            signs=("Total: reserved=",),
+            read=Part(f"{_HERE}.messages:native_memory"),
+        ),
+        Message(
+            name="java-crash",
+            signs=("A fatal error has been detected by the Java Runtime Environment",),
+            read=Part(f"{_HERE}.messages:crash"),
+        ),
+        Message(
+            name="java-stack",
+            signs=("java.lang.StackOverflowError",),
+            read=Part(f"{_HERE}.messages:no_stack"),
+        ),
+    ),
+    next_time=NextTime(
+        programs=re.compile(r"javaw?"),
+        section="Java",
+        recording="java -XX:+HeapDumpOnOutOfMemoryError -XX:HeapDumpPath=/var/tmp -XX:MaxRAMPercentage=75 -jar app.jar",
+        leaves=phrase(
+            "It writes java_pid*.hprof when the heap is full, which Memlens opens at the thread that ran out."
         ),
     ),
 )

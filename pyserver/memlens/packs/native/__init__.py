@@ -1,6 +1,8 @@
 """The world of native programs, C, C++ and Rust: recordings of heaptrack, profiles of valgrind and of allocators."""
 
-from memlens.packs.api import NOTHING, Format, Pack, Part
+import re
+
+from memlens.packs.api import NOTHING, Format, Message, NextTime, Pack, Part
 from memlens.texts import phrase
 
 _HERE = "memlens.packs.native"
@@ -71,4 +73,32 @@ PACK = Pack(
         ),
     ),
     foreign=Part(f"{_HERE}.foreign:FILES"),
+    messages=(
+        Message(
+            name="native-allocation",
+            title=phrase("std::bad_alloc, and Rust's failed allocation"),
+            signs=("std::bad_alloc", "memory allocation of "),
+            read=Part(f"{_HERE}.messages:failed_allocation"),
+        ),
+        Message(
+            name="native-fault",
+            signs=(
+                "egmentation fault",
+                "double free or corruption",
+                "malloc(): ",
+                "free(): invalid",
+                "AddressSanitizer: ",
+            ),
+            read=Part(f"{_HERE}.messages:no_fault"),
+        ),
+    ),
+    # a process has the name of its program
+    next_time=NextTime(
+        programs=re.compile(r"(?!)"),
+        section="C, C++, Rust",
+        recording="heaptrack ./app",
+        leaves=phrase(
+            "heaptrack writes while the program runs; what a killed process leaves opens in Memlens."
+        ),
+    ),
 )

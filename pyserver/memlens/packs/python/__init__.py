@@ -14,7 +14,10 @@ from memlens.packs.api import (
     Format,
     FrameVariables,
     Language,
+    Message,
+    MeterKind,
     Namespaces,
+    NextTime,
     Objects,
     Pack,
     Part,
@@ -154,5 +157,25 @@ PACK = Pack(
             can_omit_texts=True,
             with_value=frozenset(("-W", "-X", "--check-hash-based-pycs")),
         ),
+    ),
+    meters=(MeterKind(name="tracemalloc", meter=Part(f"{_HERE}.meters:Tracemalloc"), is_default=True),),
+    messages=(
+        Message(
+            name="python-memory-error",
+            title=phrase("Python's MemoryError"),
+            signs=("MemoryError",),
+            read=Part(f"{_HERE}.messages:memory_error"),
+        ),
+        Message(
+            name="python-recursion",
+            signs=("RecursionError: ",),
+            read=Part(f"{_HERE}.messages:no_recursion"),
+        ),
+    ),
+    next_time=NextTime(
+        programs=re.compile(r"python[\d.]*|pt_main_thread|pt_data_worker"),
+        section="Python",
+        recording="python -m memray run -o run.bin app.py",
+        leaves=phrase("The file is complete up to the moment when the process is killed."),
     ),
 )

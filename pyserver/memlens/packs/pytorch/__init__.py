@@ -1,9 +1,24 @@
 """The world of PyTorch: snapshots of its allocators, and what other tools make of them."""
 
-from memlens.packs.api import Format, Pack, Part, Rule, Writer
+import re
+
+from memlens.packs.api import Format, Message, MeterKind, NextTime, Pack, Part, Rule, Writer
 from memlens.texts import phrase
 
 _HERE = "memlens.packs.pytorch"
+
+_RECORDING = """\
+import os
+
+import torch
+
+
+def save(*_):
+    torch.cuda.memory._dump_snapshot(f"oom-{os.getpid()}.pickle")
+
+
+torch.cuda.memory._record_memory_history(max_entries=1_000_000, stacks="python")
+torch._C._cuda_attach_out_of_memory_observer(save)"""
 
 PACK = Pack(
     name="pytorch",
@@ -64,5 +79,47 @@ PACK = Pack(
         Rule(findings=("no_history",), find=Part(f"{_HERE}.before:no_history"), model="timeline"),
         Rule(findings=("fragmentation",), find=Part(f"{_HERE}.reserved:fragmentation"), model="timeline"),
         Rule(findings=("idle_segments",), find=Part(f"{_HERE}.reserved:idle_segments"), model="timeline"),
+    ),
+    meters=(MeterKind(name="torch", meter=Part(f"{_HERE}.meters:Torch")),),
+    messages=(
+        Message(
+            name="cuda-out-of-memory",
+            title=phrase("CUDA out of memory, of PyTorch"),
+            signs=(
+                "out of memory. Tried to allocate",
+                "CUDA error: out of memory",
+                "HIP error: out of memory",
+                "cudaErrorMemoryAllocation",
+            ),
+            read=Part(f"{_HERE}.messages:out_of_memory"),
+        ),
+        Message(
+            name="pytorch-cpu",
+            title=phrase("the error of PyTorch's DefaultCPUAllocator"),
+            signs=("DefaultCPUAllocator: ",),
+            read=Part(f"{_HERE}.messages:cpu_allocator"),
+        ),
+        Message(
+            name="pytorch-worker",
+            title=phrase("a worker of PyTorch's DataLoader that a signal ended"),
+            signs=("DataLoader worker (pid", "insufficient shared memory (shm)"),
+            read=Part(f"{_HERE}.messages:worker"),
+        ),
+        Message(
+            name="mps-out-of-memory",
+            title=phrase("MPS backend out of memory"),
+            signs=("MPS backend out of memory",),
+            read=Part(f"{_HERE}.messages:mps"),
+        ),
+    ),
+    # what the kernel kills is about the machine's memory: Python's
+    next_time=NextTime(
+        programs=re.compile(r"(?!)"),
+        section="PyTorch",
+        recording=_RECORDING,
+        leaves=phrase(
+            "The observer writes oom-PID.pickle when the request has failed and before anything is "
+            "freed: it has the line of each allocation that was live."
+        ),
     ),
 )

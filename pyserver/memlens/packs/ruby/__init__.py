@@ -6,6 +6,8 @@ from memlens.packs.api import (
     Classes,
     Format,
     Language,
+    Message,
+    NextTime,
     Objects,
     Pack,
     Part,
@@ -24,6 +26,17 @@ _BUILT_IN = (
     "Monitor", "Mutex", "Object", "Proc", "Queue", "Ractor", "Random", "Range", "Rational", "Regexp", "RubyVM",
     "Set", "String", "Struct", "Symbol", "Thread", "ThreadGroup", "Time", "TracePoint", "UnboundMethod",
 )  # fmt: skip
+_RECORDING = """\
+require "objspace"
+
+ObjectSpace.trace_object_allocations_start
+begin
+  work
+rescue NoMemoryError
+  Process.setrlimit(:AS, Process::RLIM_INFINITY)
+  File.open("died.json", "w") { |file| ObjectSpace.dump_all(output: file) }
+  raise
+end"""
 
 PACK = Pack(
     name="ruby",
@@ -80,5 +93,19 @@ PACK = Pack(
                 "Write it with ObjectSpace.dump_all, in the program or through rbtrace: see docs/ruby.md."
             ),
         ),
+    ),
+    messages=(
+        Message(
+            name="ruby-no-memory",
+            title=phrase("Ruby's NoMemoryError"),
+            signs=("failed to allocate memory",),
+            read=Part(f"{_HERE}.messages:no_memory_error"),
+        ),
+    ),
+    next_time=NextTime(
+        programs=re.compile(r"ruby[\d.]*"),
+        section="Ruby",
+        recording=_RECORDING,
+        leaves=phrase("It writes died.json, with the line that allocated each object."),
     ),
 )

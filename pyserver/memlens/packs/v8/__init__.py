@@ -9,6 +9,8 @@ from memlens.packs.api import (
     Format,
     JoinedTexts,
     Language,
+    Message,
+    NextTime,
     Objects,
     Pack,
     Part,
@@ -166,5 +168,42 @@ PACK = Pack(
         Rule(findings=("listeners",), find=Part(f"{_HERE}.leaks:emitter_listeners"), model="graph"),
         Rule(findings=("unread_variables",), find=Part(f"{_HERE}.unread:unread_variables"), model="graph"),
         Rule(findings=("contexts",), find=Part(f"{_HERE}.leaks:contexts"), model="graph"),
+    ),
+    messages=(
+        Message(
+            name="node-fatal-error",
+            title=phrase("Node.js's fatal error about its heap"),
+            signs=("FATAL ERROR: ", "Fatal process out of memory: "),
+            read=Part(f"{_HERE}.messages:fatal_error"),
+        ),
+        Message(
+            name="node-report",
+            title=phrase("diagnostic reports of Node.js"),
+            signs=('"javascriptHeap"',),
+            read=Part(f"{_HERE}.messages:report"),
+        ),
+        Message(
+            name="node-worker",
+            title=phrase("ERR_WORKER_OUT_OF_MEMORY"),
+            signs=("ERR_WORKER_OUT_OF_MEMORY",),
+            read=Part(f"{_HERE}.messages:worker"),
+        ),
+        Message(
+            name="node-buffer",
+            title=phrase("Array buffer allocation failed"),
+            signs=("Array buffer allocation failed",),
+            read=Part(f"{_HERE}.messages:array_buffer"),
+        ),
+        Message(
+            name="node-stack",
+            signs=("RangeError: Maximum call stack size exceeded",),
+            read=Part(f"{_HERE}.messages:no_stack"),
+        ),
+    ),
+    next_time=NextTime(
+        programs=re.compile(r"node(?:js)?|MainThread"),
+        section="Node.js",
+        recording="node --heapsnapshot-near-heap-limit=2 --max-old-space-size=1500 app.js",
+        leaves=phrase("It writes at most two heap snapshots shortly before the limit."),
     ),
 )

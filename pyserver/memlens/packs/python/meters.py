@@ -1,0 +1,107 @@
+"""Measures a part of a Python program with tracemalloc."""
+
+import gc
+import pickle
+import threading
+import tracemalloc
+from collections.abc import Callable
+from pathlib import Path
+
+from memlens.store.files.output import Output
+
+_FRAMES = 25
+_POLL_S = 0.002
+
+
+class Tracemalloc:
+    """Python's own objects, with the stacks of those that are left, and of the moment when a limit was exceeded.
+
+    tracemalloc knows how large the peak was, but not of what: a thread looks often, and keeps what is there once it is
+    too much.
+    """
+
+    title = "Python's own memory, by tracemalloc"
+    without_file = "It was over before its lines could be recorded."
+
+    def __init__(self) -> None:
+        self.peak_bytes = self.left_bytes = 0
+        self._over: tracemalloc.Snapshot | None = None
+        self._left: tracemalloc.Snapshot | None = None
+        self._before = 0
+        self._was_tracing = False
+        self._ended = threading.Event()
+        self._watcher: threading.Thread | None = None
+
+    def start(self, peak: int | None) -> None:
+        """Trace from now on, and watch for the limit."""
+        gc.collect()
+        self._was_tracing = tracemalloc.is_tracing()
+        if self._was_tracing:
+            tracemalloc.clear_traces()
+        else:
+            tracemalloc.start(_FRAMES)
+        if peak is not None:
+            self._ended.clear()
+            self._watcher = threading.Thread(target=self._watch, args=(peak,), daemon=True)
+            self._watcher.start()
+        self._before = tracemalloc.get_traced_memory()[0]
+        tracemalloc.reset_peak()
+
+    def stop(self) -> None:
+        """Take what is left, and end."""
+        self.peak_bytes = tracemalloc.get_traced_memory()[1] - self._before
+        self._ended.set()
+        if self._watcher is not None:
+            self._watcher.join()
+            self._watcher = None
+        gc.collect()
+        self._left = _without_measuring(tracemalloc.take_snapshot())
+        self.left_bytes = sum(trace.size for trace in self._left.traces)
+        if not self._was_tracing:
+            tracemalloc.stop()
+
+    def left_so_far(self) -> int:
+        """What is traced now."""
+        gc.collect()
+        return sum(trace.size for trace in _without_measuring(tracemalloc.take_snapshot()).traces)
+
+    def peak_file(self, place: Path) -> Path | None:
+        """The snapshot of the moment when the limit was exceeded."""
+        return None if self._over is None else _written(self._over, place)
+
+    def left_file(self, place: Path) -> Path | None:
+        """The snapshot of what is left."""
+        return None if self._left is None else _written(self._left, place)
+
+    def _watch(self, peak: int) -> None:
+        while not self._ended.wait(_POLL_S):
+            if tracemalloc.get_traced_memory()[0] - self._before > peak:
+                self._over = _without_measuring(tracemalloc.take_snapshot())
+                return
+
+
+def _file_of(function: Callable[..., object]) -> str:
+    return function.__code__.co_filename
+
+
+_MEASURING = [
+    tracemalloc.Filter(inclusive=False, filename_pattern=pattern)
+    for pattern in (
+        _file_of(tracemalloc.Snapshot.filter_traces),
+        _file_of(threading.Thread.start),
+        str(Path(__file__).parents[2] / "*"),
+    )
+]
+"""What measuring allocates itself, by the innermost frame."""
+
+
+def _without_measuring(snapshot: tracemalloc.Snapshot) -> tracemalloc.Snapshot:
+    return snapshot.filter_traces(_MEASURING)
+
+
+def _written(snapshot: tracemalloc.Snapshot, place: Path) -> Path:
+    """Write it as tracemalloc itself does."""
+    file = place.with_name(f"{place.name}.tracemalloc")
+    file.parent.mkdir(parents=True, exist_ok=True)
+    Output(file, force=True).write(pickle.dumps(snapshot, pickle.HIGHEST_PROTOCOL))
+    return file

@@ -1,0 +1,66 @@
+// A log with the kernel's lines: the lens above them, and "Explain Memory Error…" of a selection, show what they say.
+import assert from 'node:assert/strict';
+import { readFileSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { openVSCode, ROOT } from './harness.mjs';
+import { test } from './test.mjs';
+
+test.describe.configure({ mode: 'serial' });
+
+const KERNEL = readFileSync(path.join(ROOT, 'tests/fixtures/messages/kernel-line.txt'), 'utf8');
+const CUDA = readFileSync(
+  path.join(ROOT, 'pyserver/memlens/packs/pytorch/tests/messages/fragmented.txt'),
+  'utf8',
+);
+
+let vscode;
+
+test.beforeAll(async () => {
+  vscode = await openVSCode({
+    viewport: { width: 1440, height: 900 },
+    prepare: (folder) => {
+      writeFileSync(path.join(folder, 'died.log'), `it begins\nall is well\n${KERNEL}the end\n`);
+      writeFileSync(path.join(folder, 'quiet.log'), 'took 137 ms\n');
+      writeFileSync(path.join(folder, 'cuda.log'), CUDA);
+    },
+  });
+});
+test.afterAll(() => vscode?.close());
+
+/** The text of the Markdown preview that is shown. */
+const preview = async (words) => {
+  const frame = vscode.page
+    .frameLocator('.webview.ready >> visible=true')
+    .frameLocator('#active-frame')
+    .locator('.markdown-body', { hasText: words });
+  await frame.waitFor();
+  return frame.innerText();
+};
+
+test('the lens above a message in a log shows what it says', async () => {
+  await vscode.openFile('died.log');
+  const lens = vscode.page.locator('.codelens-decoration a', { hasText: 'Explain this memory error' });
+  await lens.waitFor();
+  assert.match(await lens.innerText(), /The kernel killed render \(process 23173\)/);
+  await vscode.screenshot('explain-lens');
+  await lens.click();
+  const text = await preview('because the machine had no memory left');
+  assert.match(text, /ended by\s+the kernel, by SIGKILL/);
+  assert.match(text, /resident memory of the process\s+88 KiB/);
+  assert.match(text, /Next time: any of them/);
+  await vscode.screenshot('explain-shown');
+});
+
+test('a selection is explained by the command, and a text without a message is refused with what is known', async () => {
+  await vscode.openFile('cuda.log');
+  await vscode.page.keyboard.press('Control+A');
+  await vscode.runCommand('Memlens: Explain Memory Error…');
+  const text = await preview('PyTorch was refused 1.50 GiB on GPU 0');
+  assert.match(text, /expandable_segments:True/);
+  await vscode.openFile('quiet.log');
+  await vscode.page.keyboard.press('Control+A');
+  await vscode.runCommand('Memlens: Explain Memory Error…');
+  await vscode.page
+    .locator('.notification-toast', { hasText: 'The selected text has no message about memory that Memlens knows' })
+    .waitFor();
+});

@@ -1,0 +1,191 @@
+"""The pytest plug-in in projects of their own, which pytest runs as processes, with xdist too."""
+
+from importlib.metadata import entry_points
+from pathlib import Path
+
+import pytest
+from tests.python.command_line import memlens
+
+pytest_plugins = ("pytester",)
+
+# an environment from before the entry point was declared has to be told
+_IS_INSTALLED = any(each.value == "memlens.testing.plugin" for each in entry_points(group="pytest11"))
+PLUGIN = () if _IS_INSTALLED else ("-p", "memlens.testing.plugin")
+
+PROGRAM = """
+import unittest
+import pytest
+
+kept, cache = [], {}
+
+@pytest.mark.memory(peak="5MiB")
+def test_peak():
+    held = [bytearray(1 << 20) for _ in range(20)]  # the line of the peak
+    for _ in range(2_000_000):
+        pass
+
+@pytest.mark.memory(peak="100MiB", leaked=0, growth_per_iteration="0")
+def test_kept_limits():
+    held = [bytearray(1 << 20) for _ in range(20)]
+    cache.setdefault("the first run keeps it", bytearray(100_000))
+
+@pytest.mark.memory(leaked="10KiB")
+def test_leak():
+    kept.append(bytearray(50_000))  # the line of the leak
+
+@pytest.mark.memory(growth_per_iteration="1KiB", iterations=8)
+def test_growth():
+    kept.append(bytearray(5_000))
+
+class TestOld(unittest.TestCase):
+    @pytest.mark.memory(leaked="10KiB")
+    def test_of_unittest(self):
+        kept.append(bytearray(60_000))
+
+@pytest.mark.memory(peak="1KiB")
+def test_that_fails_by_itself():
+    held = bytearray(1 << 20)
+    assert len(held) == 7
+
+def test_unmarked():
+    kept.append(bytearray(50_000))
+"""
+NOTHING_LOADED = """
+import sys, tracemalloc
+
+def test_nothing_is_loaded():
+    assert "memlens.testing.recording" not in sys.modules
+    assert not any(name.startswith(("memlens.packs", "numpy")) for name in sys.modules)
+    assert not tracemalloc.is_tracing()
+"""
+EXCEEDED = {
+    "test_peak": "peak is 20.0 MiB",
+    "test_leak": "leaked is 48.9 KiB",
+    "test_growth": "growth_per_iteration is 4.9",
+    "test_of_unittest": "leaked is 58.",
+}
+
+
+def line_with(words: str) -> int:
+    return next(number for number, line in enumerate(PROGRAM.splitlines(), 1) if words in line)
+
+
+def run(pytester: pytest.Pytester, *words: str) -> tuple[pytest.RunResult, str]:
+    done = pytester.runpytest_subprocess(*PLUGIN, "-p", "no:cacheprovider", *words, timeout=240)
+    return done, done.stdout.str()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("words", [(), ("-n", "2")], ids=["alone", "beside-xdist"])
+def test_marked_tests_fail_by_their_limits(pytester: pytest.Pytester, words: tuple[str, ...]) -> None:
+    pytester.makepyfile(test_app=PROGRAM)
+    done, said = run(pytester, "--memlens", *words)
+    done.assert_outcomes(failed=len(EXCEEDED) + 1, passed=2)
+    for test, sentence in EXCEEDED.items():
+        assert f"memory: {sentence}" in said, said
+        assert f"::{test}: open " in said
+    assert "test_that_fails_by_itself: open" not in said
+    assert f"test_app.py:{line_with('the line of the peak')}" in said
+    assert f"test_app.py:{line_with('the line of the leak')}" in said
+    kept = {path.name for path in (pytester.path / ".memlens").iterdir()}
+    assert len(kept) == len(EXCEEDED)
+    assert "test_app.py-test_leak.leaked.tracemalloc" in kept
+    if not words:
+        # what the editor opens has the same line
+        file = pytester.path / ".memlens" / "test_app.py-test_leak.leaked.tracemalloc"
+        assert (
+            f"test_app.py:{line_with('the line of the leak')}"
+            in memlens("lines", file).stdout.splitlines()[1]
+        )
+        assert (pytester.path / ".memlens" / ".gitignore").exists() is False
+
+
+def test_without_the_option_or_without_marks_nothing_is_loaded(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile(test_app=NOTHING_LOADED)
+    done, _ = run(pytester, "--memlens", "--strict-markers")
+    done.assert_outcomes(passed=1)
+    marked = "import pytest\npytestmark = pytest.mark.memory(leaked=0)\n" + NOTHING_LOADED
+    pytester.makepyfile(test_app=marked)
+    done, _ = run(pytester, "--strict-markers")
+    done.assert_outcomes(passed=1)
+
+
+@pytest.mark.parametrize(
+    ("mark", "words"),
+    [
+        ("peak='5 parsecs'", "test_it: @pytest.mark.memory: peak: 5 parsecs is not a limit"),
+        ("peak='+5%'", "peak: +5% has no base here"),
+        ("most='5MiB'", "give limits by their names, peak, leaked, growth_per_iteration"),
+        ("iterations=7", "give peak, leaked or growth_per_iteration"),
+        ("leaked=0, iterations=1", "iterations: a number from 2 to 10,000"),
+        ("leaked=0, by='magic'", "by: magic records nothing. There are "),
+    ],
+)
+def test_a_wrong_mark_is_an_error_of_usage(pytester: pytest.Pytester, mark: str, words: str) -> None:
+    pytester.makepyfile(f"import pytest\n\n@pytest.mark.memory({mark})\ndef test_it():\n    pass\n")
+    done, said = run(pytester, "--memlens")
+    assert done.ret == pytest.ExitCode.USAGE_ERROR
+    assert words in said + done.stderr.str()
+
+
+TORCH = """
+class memory:
+    @staticmethod
+    def _record_memory_history(**options):
+        done.append("recorded")
+    @staticmethod
+    def _dump_snapshot(file):
+        open(file, "w").write("not a snapshot")
+
+done, now, most = [], 0, 0
+
+class cuda:
+    memory = memory
+    is_available = staticmethod(lambda: True)
+    synchronize = staticmethod(lambda: None)
+    memory_allocated = staticmethod(lambda: now)
+    max_memory_allocated = staticmethod(lambda: most)
+    @staticmethod
+    def reset_peak_memory_stats():
+        global most
+        most = now
+"""
+
+
+def test_on_a_gpu_torch_has_the_figures_and_writes_its_history(pytester: pytest.Pytester) -> None:
+    """A stand-in for torch: this says nothing of a real one."""
+    pytester.makepyfile(
+        torch=TORCH,
+        test_gpu=(
+            "import pytest, torch\n\n@pytest.mark.memory(peak='1MiB', leaked='1MiB', by='torch')\n"
+            "def test_it():\n    torch.now, torch.most = 3 << 20, 9 << 20\n"
+        ),
+    )
+    done, said = run(pytester, "--memlens")
+    done.assert_outcomes(failed=1)
+    assert (
+        "peak is 9 MiB (9,437,184 bytes), 1 MiB (1,048,576 bytes) are allowed (PyTorch's memory on the GPU)"
+        in said
+    )
+    # the second run leaves nothing more
+    assert "leaked is" not in said
+    assert "its lines can't be read" in said
+    assert (pytester.path / ".memlens" / "test_gpu.py-test_it.peak.pickle").read_text() == "not a snapshot"
+
+
+def test_without_a_gpu_the_test_is_skipped_and_says_why(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile(
+        torch="class cuda:\n    is_available = staticmethod(lambda: False)\n",
+        test_gpu="import pytest\n\n@pytest.mark.memory(peak='1MiB', by='torch')\ndef test_it():\n    pass\n",
+    )
+    done, said = run(pytester, "--memlens", "-rs")
+    done.assert_outcomes(skipped=1)
+    assert "nothing records its memory: torch has no GPU here" in said
+
+
+def test_the_page_s_example_runs(pytester: pytest.Pytester) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "pytest.md").read_text("utf-8")
+    program = page.split("```python\n")[1].split("```")[0]
+    pytester.makepyfile(app="def load():\n    return list(range(10))\n", test_app=program)
+    done, said = run(pytester, "--memlens")
+    assert done.ret == 0, said
