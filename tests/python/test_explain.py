@@ -246,8 +246,15 @@ def test_mappings_of_a_process_add_up_to_what_the_kernel_says(tmp_path: Path) ->
         assert process.stdout is not None
         process.stdout.readline()
         folder = Path("/proc") / str(process.pid)
-        (maps,) = json.loads(memlens("explain", folder / "smaps", "--json").stdout)["explanations"]
-        (rollup,) = json.loads(memlens("explain", folder / "smaps_rollup", "--json").stdout)["explanations"]
+        for _ in range(50):
+            # until it waits for its stdin
+            before = (folder / "smaps_rollup").read_bytes()
+            (maps,) = json.loads(memlens("explain", folder / "smaps", "--json").stdout)["explanations"]
+            (rollup,) = json.loads(memlens("explain", folder / "smaps_rollup", "--json").stdout)[
+                "explanations"
+            ]
+            if (folder / "smaps_rollup").read_bytes() == before:
+                break
         (status,) = json.loads(memlens("explain", folder / "status", "--json").stdout)["explanations"]
         assert process.stdin is not None
         process.stdin.close()

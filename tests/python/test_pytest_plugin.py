@@ -33,7 +33,7 @@ def test_kept_limits():
 def test_leak():
     kept.append(bytearray(50_000))  # the line of the leak
 
-@pytest.mark.memory(growth_per_iteration="1KiB", iterations=8)
+@pytest.mark.memory(growth_per_iteration="1KiB", runs=8)
 def test_growth():
     kept.append(bytearray(5_000))
 
@@ -116,8 +116,8 @@ def test_without_the_option_or_without_marks_nothing_is_loaded(pytester: pytest.
         ("peak='5 parsecs'", "test_it: @pytest.mark.memory: peak: 5 parsecs is not a limit"),
         ("peak='+5%'", "peak: +5% has no base here"),
         ("most='5MiB'", "give limits by their names, peak, leaked, growth_per_iteration"),
-        ("iterations=7", "give peak, leaked or growth_per_iteration"),
-        ("leaked=0, iterations=1", "iterations: a number from 2 to 10,000"),
+        ("runs=7", "give peak, leaked or growth_per_iteration"),
+        ("leaked=0, runs=1", "runs: a number from 2 to 10,000"),
         ("leaked=0, by='magic'", "by: magic records nothing. There are "),
     ],
 )

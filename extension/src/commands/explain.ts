@@ -8,7 +8,6 @@ import type { Server } from '../server/client';
 import { showProblem } from '../server/problem';
 
 const COMMAND = 'memlens.explainMemoryError';
-const SHOW = 'memlens.showExplanation';
 const LOGS: vscode.DocumentSelector = [{ language: 'log' }, { language: 'plaintext' }];
 /** The most characters that are sent, the end of a longer text: what ended a process stands last. */
 const MOST_TEXT = 1 << 22;
@@ -24,17 +23,16 @@ export function registerExplainCommand(server: Pick<Server, 'request'>): vscode.
   return vscode.Disposable.from(
     shown,
     new ExplainLenses(server),
-    vscode.commands.registerCommand(SHOW, (markdown: unknown) =>
-      typeof markdown === 'string' ? show(markdown) : undefined,
-    ),
-    vscode.commands.registerCommand(COMMAND, async () => {
+    // a lens gives it what the server has said
+    vscode.commands.registerCommand(COMMAND, async (explained?: unknown) => {
+      if (typeof explained === 'string') return show(explained);
       const selected = selection();
       const text = selected || (await vscode.env.clipboard.readText());
       if (text.trim() === '') {
         void showInformation(
           vscode.l10n.t('Copy the message first, or select its lines: the clipboard is empty.'),
         );
-        return;
+        return undefined;
       }
       try {
         const name =
@@ -43,9 +41,10 @@ export function registerExplainCommand(server: Pick<Server, 'request'>): vscode.
           text: text.slice(-MOST_TEXT),
           name,
         });
-        await show([...messages.map(({ markdown }) => markdown), ...notes].join('\n'));
+        return await show([...messages.map(({ markdown }) => markdown), ...notes].join('\n'));
       } catch (error) {
         showProblem(error);
+        return undefined;
       }
     }),
   );
@@ -102,7 +101,7 @@ function lensOf({ line, title, markdown }: ExplainedMessage, before: number): vs
   const at = before + line - 1;
   return new vscode.CodeLens(new vscode.Range(at, 0, at, 0), {
     title: vscode.l10n.t('Explain this memory error: {0}', title),
-    command: SHOW,
+    command: COMMAND,
     arguments: [markdown],
   });
 }

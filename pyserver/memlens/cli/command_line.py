@@ -86,10 +86,11 @@ def module_name(folder: str, name: str) -> str:
 def summary(module: str) -> str:
     """Return the first line of a command's docstring, which is read from the compiled module without running it."""
     # imported here, because few commands need the list
-    from importlib.abc import InspectLoader
+    from importlib.machinery import SourceFileLoader
 
     spec = find_spec(module)
-    code = spec.loader.get_code(module) if spec and isinstance(spec.loader, InspectLoader) else None
+    # not by the module's own loader, which is pytest's in a test
+    code = SourceFileLoader(module, spec.origin).get_code(module) if spec and spec.origin else None
     text = code.co_consts[0] if code is not None else None
     return as_help(text.partition("\n")[0]) if isinstance(text, str) else ""
 

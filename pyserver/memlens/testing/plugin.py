@@ -17,7 +17,7 @@ KEPT = "memlens"
 """The property of a report that names a kept file."""
 FOLDER = ".memlens"
 _DESCRIPTION = (
-    f"{MARK}(peak=None, leaked=None, growth_per_iteration=None, iterations=5, by=None): with --memlens, fail if the "
+    f"{MARK}(peak=None, leaked=None, growth_per_iteration=None, runs=5, by=None): with --memlens, fail if the "
     "test uses more memory, as '50MiB' or 0."
 )
 

@@ -26,8 +26,8 @@ _LIMITS: dict[str, LimitName] = {
     "growth_per_iteration": "max-leaked",
 }
 """Whose lines say what exceeded a limit."""
-_ITERATIONS = 5
-_MOST_ITERATIONS = 10_000
+_RUNS = 5
+_MOST_RUNS = 10_000
 _LONGEST_NAME = 120
 
 
@@ -37,7 +37,7 @@ class Limits(Struct, frozen=True):
     peak: int | None = None
     leaked: int | None = None
     growth_per_iteration: int | None = None
-    iterations: int = _ITERATIONS
+    runs: int = _RUNS
     by: str = ""
 
 
@@ -64,14 +64,14 @@ def limits_of(mark: pytest.Mark, test: str) -> Limits:
         values[name] = int(bound.amount)
     if not values:
         raise wrong("give peak, leaked or growth_per_iteration, as '50MiB' or 0")
-    iterations, by = mark.kwargs.get("iterations", _ITERATIONS), mark.kwargs.get("by") or ""
-    if not isinstance(iterations, int) or not 2 <= iterations <= _MOST_ITERATIONS:
-        raise wrong(f"iterations: a number from 2 to {_MOST_ITERATIONS:,}")
+    runs, by = mark.kwargs.get("runs", _RUNS), mark.kwargs.get("by") or ""
+    if not isinstance(runs, int) or not 2 <= runs <= _MOST_RUNS:
+        raise wrong(f"runs: a number from 2 to {_MOST_RUNS:,}")
     try:
         _meter_of(by)
     except MemlensError as error:
         raise wrong(f"by: {error}") from None
-    return Limits(**values, iterations=iterations, by=by)
+    return Limits(**values, runs=runs, by=by)
 
 
 def _meter_of(name: str) -> Meter:
@@ -139,7 +139,7 @@ class Measurement:
             if meter.left_bytes > limits.leaked:
                 exceeded.append(self._sentence("leaked", meter.left_bytes, limits.leaked, meter.left_file))
         if limits.growth_per_iteration is not None:
-            grown = self._again(limits.iterations)
+            grown = self._again(limits.runs)
             least = min(grown)
             if least > limits.growth_per_iteration:
                 exceeded.append(

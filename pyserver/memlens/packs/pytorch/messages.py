@@ -337,7 +337,7 @@ def worker(log: Log, number: int) -> Explanation | NotMemory | None:
             memory="outside",
             conclusions=[
                 phrase(
-                    "Workers pass tensors through /dev/shm, which in a container is 64 MB unless it is told more."
+                    "Workers pass tensors through /dev/shm, which in a container is 64 MB unless it is set otherwise."
                 )
             ],
             settings=[
