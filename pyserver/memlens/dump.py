@@ -369,13 +369,19 @@ class _Writer:
         return self._text_count
 
     def _learn_code(self, code: types.CodeType) -> None:
-        """Note the names that code has for attributes, variables and keywords, which its data doesn't choose."""
+        """Note the names that code has for attributes, variables and keywords, which its data doesn't choose.
+
+        Code that was made of a text has any names: a named tuple's ``__new__`` those of its fields, the headings of a
+        table for instance.
+        """
         waiting = [code]
         while waiting:
             own = waiting.pop()
             if id(own) in self._codes:
                 continue
             self._codes.add(id(own))
+            if _is_of_data(own):
+                continue
             for names in (own.co_names, own.co_varnames, own.co_cellvars, own.co_freevars):
                 self._code_names.update(map(_exact, names))
             for each in own.co_consts:
@@ -874,6 +880,23 @@ def _is_descriptor(kind: type, name: str) -> bool:
 
 def _has_get(value: Any) -> bool:
     return any("__get__" in _class_dict(base) for base in _mro(type(value)))
+
+
+def _is_of_data(code: types.CodeType) -> bool:
+    """Return whether code was made while the program ran, of a text that may have data for names."""
+    file = _exact(code.co_filename)
+    if file.startswith("<attrs generated "):
+        return True
+    arguments = sys.argv
+    is_program = (
+        type(arguments) is list and len(arguments) > 0 and type(arguments[0]) is str and arguments[0] == "-c"
+    )
+    # with -c the program's own code has the same name of a file as what it gives to exec
+    return file == "<string>" and (
+        not is_program
+        or code.co_qualname.startswith("__create_fn__")
+        or (code.co_name == "<lambda>" and code.co_varnames[:1] == ("_cls",))
+    )
 
 
 def _exact(text: str) -> str:

@@ -37,6 +37,7 @@ from memlens.formats.errors import DamagedSnapshotError
 from memlens.formats.redacted import CONTENTS, VALUES
 from memlens.formats.redaction import output
 from memlens.model.graph import Graph
+from memlens.packs.python.thread_names import ThreadNames
 from memlens.packs.ruby.tests import ruby_files
 from memlens.units import format_bytes
 
@@ -197,6 +198,25 @@ def test_names_that_a_program_gives_its_threads_are_contents(tmp_path: Path) -> 
     assert len(named) == 2
     assert all(name.startswith("t") and name.isascii() for name in named)
     assert "日本".encode("utf-16-be") not in data
+
+
+def test_a_large_number_in_a_name_of_the_runtimes_form_is_a_content(tmp_path: Path) -> None:
+    """A program names its threads as it likes: pool-7341-thread-1 may have a PIN."""
+    dump = hprof_files.small()
+    for place, name in enumerate(("pool-1-thread-12", "pool-7341-thread-1")):
+        chars = 0x30_0100 + place * 0x40
+        dump.numbers(chars, CHAR, name.encode("utf-16-be"))
+        dump.instance(chars + 0x10, 0x10_0040, "PbI", chars, 0, 77)
+        dump.instance(chars + 0x20, 0x10_00E0, "PI", chars + 0x10, 5)
+        dump.add(0x08, "PII", chars + 0x20, 20 + place, 0)
+    data, _ = redacted(written(tmp_path, "pools.hprof", dump.end()), keeps_threads=False)
+    after = load(written(tmp_path, "copy.hprof", data))
+    names = [name.strip() for name in names_of(after, after.threads.rows["name"].tolist())]
+    assert [name for name in names if name.startswith("pool")] == ["pool-1-thread-12"]
+    # those of Python
+    new_name = ThreadNames()
+    assert new_name("ThreadPoolExecutor-0_12") == "ThreadPoolExecutor-0_12"
+    assert new_name("ThreadPoolExecutor-7341_0") == "thread-1"
 
 
 def test_a_second_dump_of_a_file_has_threads_of_its_own(tmp_path: Path) -> None:

@@ -41,6 +41,14 @@ globals()["user_ada"] = ledger
 print(kinds[0].limit, ledger.size, Ledger.total)
 memlens.dump.heap(sys.argv[1])
 """
+MADE_FIELDS = """
+import collections, dataclasses, sys, memlens.dump
+def towns(row, record): return row.col_town, record.fld_town
+row = collections.namedtuple("Row", ["col_town", "col_" + "ada"])(1, 2)
+record = dataclasses.make_dataclass("Record", ["fld_town", "fld_" + "ada"])(1, 2)
+towns(row, record)
+memlens.dump.heap(sys.argv[1], force=True)
+"""
 ORDER = [f"rule_{number:02}" for number in range(12)]
 
 
@@ -86,6 +94,18 @@ def test_a_name_stays_only_if_the_code_has_it(heap: Path, tmp_path: Path) -> Non
     copy.write_bytes(redacted(copy, keeps_shared=False)[0])
     again = load(copy)
     assert set(reference_names(again, {"attribute", "value"})) == names
+
+
+def test_fields_that_data_named_are_no_names_of_code(tmp_path: Path) -> None:
+    """A named tuple and a data class have methods that were made of the names of their fields."""
+    program, path = tmp_path / "program.py", tmp_path / "own.heap"
+    program.write_text(MADE_FIELDS)
+    for arguments in ([str(program)], ["-c", MADE_FIELDS]):
+        subprocess.run([sys.executable, *arguments, str(path)], check=True)
+        assert all(field in path.read_bytes() for field in (b"col_ada", b"fld_ada", b"col_town", b"fld_town"))
+        data, _ = redacted(path, keeps_shared=False)
+        words = ["col_ada", "fld_ada", "col_town", "fld_town"]
+        assert set(texts_in(data, words)) == {"col_town", "fld_town"}
 
 
 def test_attributes_with_one_object_have_their_own_names(heap: Path, tmp_path: Path) -> None:

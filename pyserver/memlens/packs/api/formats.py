@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from memlens.store.files.output import Output as FileOutput
     from memlens.store.snapshot import Snapshot
     from memlens.store.trace.device import Device
-    from memlens.views.trace.oom.answers import MarksAnswer, OomAnswer
+    from memlens.views.trace.oom.answers import MarksAnswer, OomAnswer, ReplayBudget
     from memlens.views.trace.what_if import Replayed
 
     StacksWriter = Callable[[Samples, str], bytes]
@@ -113,7 +113,9 @@ class Ooms(Protocol):
     def marks(self, snapshot: "Snapshot") -> "MarksAnswer":
         """The events of all devices that are marked on the time axis."""
 
-    def oom(self, snapshot: "Snapshot", number: int, event: int) -> "OomAnswer":
+    def oom(
+        self, snapshot: "Snapshot", number: int, event: int, budget: "ReplayBudget | None" = None
+    ) -> "OomAnswer":
         """An out-of-memory event of a device, by its number there. Raises BadRequestError."""
 
     def helps(self, answer: "OomAnswer") -> Text | None:

@@ -2,7 +2,8 @@
 
 import random
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterator
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -25,11 +26,13 @@ _HIDDEN = re.compile(r"(?<=[+/.])0x[0-9a-fA-F]+(?=$|;|\[)")
 
 _OF_THE_RUNTIME = re.compile(
     r"main|Finalizer|Reference Handler|Signal Dispatcher|Common-Cleaner|Attach Listener|Service Thread|DestroyJavaVM"
-    r"|Monitor Deflation Thread|Notification Thread|C[12] CompilerThread[0-9]+|Thread-[0-9]+"
+    r"|Monitor Deflation Thread|Notification Thread|C[12] CompilerThread[0-9]{1,3}|Thread-[0-9]{1,3}"
     r"|(?:ReferenceQueue|Finalizer|FinalizerWatchdog|HeapTask|HeapTrimmer|GC)Daemon"
-    r"|Timer-[0-9]+|pool-[0-9]+-thread-[0-9]+|ForkJoinPool(?:-[0-9]+|\.commonPool)-worker-[0-9]+"
+    r"|Timer-[0-9]{1,3}|pool-[0-9]{1,3}-thread-[0-9]{1,3}"
+    r"|ForkJoinPool(?:-[0-9]{1,3}|\.commonPool)-worker-[0-9]{1,3}"
 )
-"""Names of threads that the runtime itself gives."""
+"""Names of threads that the runtime itself gives. A program may give them, too, with a number of its data instead of a
+count, so that none of more than three digits stays."""
 
 
 class _Member(NamedTuple):
@@ -69,14 +72,13 @@ def rename_threads(dump: hprof_redaction.Redaction, named: "Named", source: Sour
 
 def number_hidden(dump: hprof_redaction.Redaction, named: "Named", hidden: Callable[[str], str]) -> None:
     """Replace the addresses in names of classes that the runtime made, and no other name."""
-    new = {number: hidden(name) for number, name in named.classes()}
-    rows = [(number, name.encode()) for number, name in new.items() if name != named.text(number)]
+    rows = [(number, hidden(name).encode()) for number, name in named.hidden().items()]
     dump.rename(*_joined(rows), others_stay=True)
 
 
-def hidden_numbers(names: Iterable[str]) -> Callable[[str], str]:
+def hidden_numbers(named: "Named") -> Callable[[str], str]:
     """Return a function that replaces the addresses in names of hidden classes by random numbers."""
-    found = sorted({found[0] for name in names for found in _HIDDEN.finditer(name)})
+    found = sorted({found[0] for name in named.hidden().values() for found in _HIDDEN.finditer(name)})
     numbers = random.SystemRandom().sample(range(1, len(found) + 1), len(found))
     # as long as an address is, so that these names are known as such
     new = {address: f"0x{number:016x}" for address, number in zip(found, numbers, strict=True)}
@@ -89,17 +91,31 @@ class Named:
     def __init__(self, dump: hprof_redaction.Redaction, records: hprof.Records) -> None:
         self._records, self.id_bytes = records, records.id_bytes
         self._texts: dict[int, str] = {}
-        self._loads = np.asarray(records.take_loads()).reshape(-1, 3).tolist()
-        rows = np.asarray(records.take_frames()[1]).reshape(-1, 4).tolist()
-        self._frames = [
+        self._loads: list[list[int]] = np.asarray(records.take_loads()).reshape(-1, 3).tolist()
+        self._frame_rows: U64 = np.asarray(records.take_frames()[1]).reshape(-1, 4)
+        self._member_rows: U64 = np.asarray(dump.take_members()).reshape(-1, 3)
+
+    # most of this is asked for only if names are replaced
+
+    @cached_property
+    def members(self) -> list[_Member]:
+        """The fields of all classes, and the names of heaps."""
+        return [_Member(*row) for row in self._member_rows.tolist()]
+
+    @cached_property
+    def _frames(self) -> list[_Frame]:
+        rows = self._frame_rows.tolist()
+        return [
             _Frame(method, signature, file, place & 0xFFFF_FFFF) for method, signature, file, place in rows
         ]
-        self.members = [_Member(*row) for row in np.asarray(dump.take_members()).reshape(-1, 3).tolist()]
-        self._by_id = {number: self.text(name) for number, name, _ in self._loads}
-        self._by_serial = {serial: self.text(name) for _, name, serial in self._loads}
-        # heaps are of no class
-        self._ids_kept = {0} | {number for number, name in self._by_id.items() if is_runtimes(name)}
-        self._serials_kept = {serial for serial, name in self._by_serial.items() if is_runtimes(name)}
+
+    @cached_property
+    def _by_id(self) -> dict[int, str]:
+        return {number: self.text(name) for number, name, _ in self._loads}
+
+    @cached_property
+    def _by_serial(self) -> dict[int, str]:
+        return {serial: self.text(name) for _, name, serial in self._loads}
 
     def text(self, number: int) -> str:
         """The text with an id."""
@@ -107,16 +123,28 @@ class Named:
             self._texts[number] = self._records.text(number)
         return self._texts[number]
 
-    def classes(self) -> Iterator[tuple[int, str]]:
-        """The texts that name classes, by their ids."""
-        for _, name, _ in self._loads:
-            yield name, self.text(name)
+    def hidden(self) -> dict[int, str]:
+        """The names of classes with an address in them, by the ids of these texts."""
+        names = {name: self.text(name) for _, name, _ in self._loads}
+        return {number: name for number, name in names.items() if "0x" in name and _HIDDEN.search(name)}
+
+    def fields(self, class_ids: Collection[int]) -> dict[int, list[_Member]]:
+        """The instance fields of some classes."""
+        found: dict[int, list[_Member]] = {}
+        are_asked_for = np.isin(self._member_rows[:, 0], np.array([*class_ids], np.uint64))
+        for row in self._member_rows[are_asked_for].tolist():
+            if not (member := _Member(*row)).type & hprof_survey.STATIC:
+                found.setdefault(member.class_id, []).append(member)
+        return found
 
     def kept(self) -> set[str]:
         """Texts that name something of the runtime's, or a heap."""
-        found = {self.text(each.name) for each in self.members if each.class_id in self._ids_kept}
+        # heaps are of no class
+        ids = {0} | {number for number, name in self._by_id.items() if is_runtimes(name)}
+        serials = {serial for serial, name in self._by_serial.items() if is_runtimes(name)}
+        found = {self.text(each.name) for each in self.members if each.class_id in ids}
         for frame in self._frames:
-            if frame.class_serial in self._serials_kept:
+            if frame.class_serial in serials:
                 found |= {self.text(frame.method), self.text(frame.file)}
         return found
 
@@ -148,16 +176,15 @@ class _Strings:
     """The strings among some records, as their classes lay them out."""
 
     def __init__(self, source: Source, named: Named) -> None:
-        self._source, self._id_bytes = source, named.id_bytes
-        self._fields: dict[int, list[tuple[str, int]]] = {}
-        for each in named.members:
-            if each.class_id and not each.type & hprof_survey.STATIC:
-                self._fields.setdefault(each.class_id, []).append((named.text(each.name), each.type))
+        self._source, self._named, self._id_bytes = source, named, named.id_bytes
+        self._fields: dict[int, list[_Member]] = {}
 
     def arrays(self, offsets: list[int], names: NewNames) -> Iterator[tuple[int, bytes]]:
         """The arrays among the records at ``offsets``, with the new names of threads for their elements."""
         data, width = self._source.data, self._id_bytes
-        wide = {self._value(offset) for offset in offsets if data[offset] == _INSTANCE}
+        strings = [offset for offset in offsets if data[offset] == _INSTANCE]
+        self._fields = self._named.fields({self._class_id(offset) for offset in strings})
+        wide = {self._value(offset) for offset in strings}
         for offset in sorted({offset for offset in offsets if data[offset] == _ARRAY}):
             at = offset + 1 + width
             count, kind, start = self._number(at + 4, 4), data[at + 8], at + 9
@@ -181,13 +208,17 @@ class _Strings:
         width = self._id_bytes
         at = offset + 1 + width + 4
         found, coder = 0, 0
-        for name, kind in self._fields.get(self._number(at, width), ()):
+        for member in self._fields.get(self._class_id(offset), ()):
+            name = self._named.text(member.name)
             if name == "value":
                 found = self._number(at + width + 4, width)
             elif name == "coder":
                 coder = self._number(at + width + 4, 1)
-            at += _WIDTHS.get(kind, width)
+            at += _WIDTHS.get(member.type, width)
         return found if coder else 0
+
+    def _class_id(self, offset: int) -> int:
+        return self._number(offset + 1 + self._id_bytes + 4, self._id_bytes)
 
     def _number(self, at: int, width: int) -> int:
         return int.from_bytes(self._source.data[at : at + width], "big")

@@ -25,8 +25,8 @@ from memlens.texts import phrase
 _HEAD_BYTES = 64
 _TEXT = 0x01
 _WIDE = 8
-_SAMPLE_BYTES = 64 << 20
-"""Of a heap, enough to show how objects are laid out."""
+_SAMPLE_BYTES = 16 << 20
+"""Of a heap, enough to show how objects are laid out; all of it is in memory at once."""
 _SURVEYED = 0.4
 """The share of the work that is done when the file has been looked through."""
 
@@ -50,7 +50,7 @@ def redact(
     # before classes are moved out of the records
     layout = b"" if wanted.keeps_shared else _layout(source, records, header)
     named = Named(dump, records)
-    hidden = hidden_numbers(() if wanted.keeps_shared else (name for _, name in named.classes()))
+    hidden = str if wanted.keeps_shared else hidden_numbers(named)
     if mapping is not None:
         mapping += rename(dump, named, source, kept, hidden)
     else:

@@ -4,10 +4,11 @@ import re
 from collections.abc import Iterable
 
 _OF_THE_RUNTIME = re.compile(
-    r"MainThread|Thread-[0-9]+(?: \([\w.<>]+\))?|Dummy-[0-9]+|Timer-[0-9]+|asyncio_[0-9]+|QueueFeederThread"
-    r"|ThreadPoolExecutor-[0-9]+_[0-9]+|ExecutorManagerThread|Pool-[0-9]+|pydevd\.\w+"
+    r"MainThread|(?:Thread|Dummy|Timer|Pool)-[0-9]{1,3}|Thread-[0-9]{1,3} \([\w.<>]+\)|asyncio_[0-9]{1,3}"
+    r"|QueueFeederThread|ThreadPoolExecutor-[0-9]{1,3}_[0-9]{1,3}|ExecutorManagerThread|pydevd\.\w+"
 )
-"""Names that the runtime gives to threads."""
+"""Names that the runtime gives to threads. A program may give them, too, with a number of its data instead of a count,
+so that none of more than three digits stays."""
 
 
 class ThreadNames:

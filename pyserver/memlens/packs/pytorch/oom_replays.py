@@ -8,6 +8,7 @@ from memlens.errors import BadRequestError
 from memlens.store.kept import kept
 from memlens.store.snapshot import Snapshot
 from memlens.views.selection.changes import Changes
+from memlens.views.trace.oom.answers import ReplayBudget
 from memlens.views.trace.what_if import Run, WhatIf, what_if
 
 EXPANDABLE = "expandable_segments:True"
@@ -72,8 +73,17 @@ def _what_if(snapshot: Snapshot, number: int, settings: tuple[str, ...]) -> What
         return None
 
 
-def peak_with(snapshot: Snapshot, number: int, event: int, changes: Changes) -> int | None:
-    """The peak of reserved bytes with changes; None if the request fails, or if nothing is proved."""
+class OutOfReplaysError(Exception):
+    """No more replays may be made."""
+
+
+def peak_with(
+    snapshot: Snapshot, number: int, event: int, changes: Changes, budget: ReplayBudget | None = None
+) -> int | None:
+    """The peak of reserved bytes with changes; None if the request fails, or if nothing is proved.
+
+    Raises :class:`OutOfReplaysError` if that hasn't been replayed before, and the ``budget`` is used up.
+    """
 
     def make() -> Run | None:
         try:
@@ -85,7 +95,10 @@ def peak_with(snapshot: Snapshot, number: int, event: int, changes: Changes) -> 
         return found.rows[1]
 
     # thousands of requests may have failed for the same lines
-    row = snapshot.keep(("what if", number, repr(changes)), make)
+    key = ("what if", number, repr(changes))
+    if budget is not None and not snapshot.has_kept(key) and not budget.allow():
+        raise OutOfReplaysError
+    row = snapshot.keep(key, make)
     if row is None or (row.out_of_memory is not None and row.out_of_memory.event <= event):
         return None
     return row.peak_reserved_bytes

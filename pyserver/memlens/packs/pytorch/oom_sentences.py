@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from memlens.packs.pytorch import operators
-from memlens.packs.pytorch.oom_replays import EXPANDABLE, Replays
+from memlens.packs.pytorch.oom_replays import EXPANDABLE, OutOfReplaysError, Replays
 from memlens.texts import Text, in_a_row, phrase, plural
 from memlens.units import MIB, format_bytes
 from memlens.views.answers import Frame, Gap
@@ -67,7 +67,7 @@ class Case:
     replays: Callable[[Sequence[str]], Replays | None] = lambda _: None
     """Replays with the named settings, or with those that may help; None if unknown."""
     peak_with: Callable[[Changes], int | None] = lambda _: None
-    """The reserved bytes with changes; None if the request still fails, or if unknown."""
+    """The reserved bytes with changes; None if the request still fails, or if unknown. Raises OutOfReplaysError."""
     verdict: Verdict = field(init=False)
 
     def __post_init__(self) -> None:
@@ -355,6 +355,16 @@ def _line_to_look_at(case: Case) -> Finding | None:
 
 def _enough(case: Case) -> Finding | None:
     """The first of the largest lines half of which, or else all of which, would have been enough."""
+    try:
+        return _enough_of(case)
+    except OutOfReplaysError:
+        text = phrase(
+            "Which lines would have been enough was not tried, since many requests before this one failed for others."
+        )
+        return Finding("not-tried", text, advice=True)
+
+
+def _enough_of(case: Case) -> Finding | None:
     if case.verdict in ("limit", "unexplained", "unknown"):
         return None
     for line in case.lines[:_LINES_TO_TRY]:

@@ -46,6 +46,7 @@ from memlens.views.trace.oom.answers import (
     OomAnswer,
     PinnedSegment,
     PinningLine,
+    ReplayBudget,
     Retry,
     Why,
 )
@@ -85,7 +86,7 @@ def marks(snapshot: Snapshot) -> MarksAnswer:
     return MarksAnswer(found, count)
 
 
-def oom(snapshot: Snapshot, number: int, event: int) -> OomAnswer:
+def oom(snapshot: Snapshot, number: int, event: int, budget: ReplayBudget | None = None) -> OomAnswer:
     """An out-of-memory event of a device, by its number there. Raises :class:`BadRequestError`."""
     device = device_of(snapshot, number)
     if not 0 <= event < device.info.events or device.event_action[event] != _OOM:
@@ -132,7 +133,7 @@ def oom(snapshot: Snapshot, number: int, event: int) -> OomAnswer:
         event=event,
         event_pool_known=pool != 0,
         replays=lambda settings: replays(snapshot, number, event, settings),
-        peak_with=lambda changes: peak_with(snapshot, number, event, changes),
+        peak_with=lambda changes: peak_with(snapshot, number, event, changes, budget),
     )
     return OomAnswer(
         device=number,

@@ -692,7 +692,7 @@ cdef class Redaction(Order):
         """
         cdef Layout *classes = <Layout *> self.classes.data
         cdef Range *ranges
-        cdef int64_t first = self.class_of(record.other)
+        cdef int64_t first = self.find_class(record.other).number
         cdef uint32_t walked = NO_CLASS if first < 0 else <uint32_t> first
         cdef uint64_t base = 0, at, bytes, width = <uint64_t> self.records.id_bytes
         cdef uint32_t each

@@ -54,6 +54,14 @@ cdef struct Wanted:
 cdef struct Member:
     uint64_t class_id, name, type
 
+cdef enum:
+    FOUND_CLASSES = 256     # that were looked up last
+
+cdef struct FoundClass:
+    uint64_t id             # 0 for none
+    int64_t number          # -1 for a class that the dump doesn't have
+    uint64_t bytes          # of an instance's fields
+
 
 cdef class Survey(Owner):
     cdef Records records
@@ -67,10 +75,9 @@ cdef class Survey(Owner):
     cdef Vector classes, class_starts, ranges, named_texts, wanted, found, kept, ids, string_classes, members, owners
     cdef Vector sought
     cdef AddressMap by_id, looked_for, loaded
-    cdef uint64_t last_class
-    cdef int64_t last_number    # of that class
+    cdef FoundClass[FOUND_CLASSES] found_classes
+    cdef int64_t last_number    # of the class of the last object
     cdef uint64_t bits          # of the ids of all objects, one over the other
-    cdef uint64_t last_class_bytes
 
     cdef void note_text(self, uint64_t id, uint8_t what) noexcept nogil
     cdef int note_member(self, uint64_t class_id, uint64_t name, uint64_t type) noexcept nogil
@@ -93,6 +100,7 @@ cdef class Survey(Owner):
     cdef uint64_t first_class(self) noexcept nogil
     cdef uint64_t first_class_after(self) noexcept nogil
     cdef int64_t class_of(self, uint64_t id) noexcept nogil
+    cdef FoundClass *find_class(self, uint64_t id) noexcept nogil
     cdef int look_at(self, Record *record) noexcept nogil
     cdef int note_class(self, Record *record) noexcept nogil
     cdef const uint8_t *after_constants(self, const uint8_t *at) noexcept nogil

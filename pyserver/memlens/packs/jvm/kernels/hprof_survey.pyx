@@ -244,7 +244,7 @@ cdef class Survey(Owner):
         if dump == self.dump:
             return 0
         self.dump = dump
-        self.last_class = 0
+        memset(self.found_classes, 0, sizeof(self.found_classes))
         if self.stage == S_CLASSES:
             while self.class_starts.count <= dump:
                 if vector_push(&self.class_starts, &count) < 0:
@@ -296,19 +296,25 @@ cdef class Survey(Owner):
         cdef int64_t number = address_ordinal(&self.by_id, id)
         return -1 if number < 0 else <int64_t> self.first_class() + number
 
+    cdef FoundClass *find_class(self, uint64_t id) noexcept nogil:
+        """Return the class with this id in the current dump; most objects are of the same few."""
+        cdef FoundClass *found = &self.found_classes[(id >> 3 ^ id >> 11) % FOUND_CLASSES]
+        if found.id != id or id == 0:
+            found.number = self.class_of(id)
+            found.bytes = self.instance_bytes(found.number)
+            found.id = id
+        return found
+
     cdef bint is_sound(self, Record *record) noexcept nogil:
         """Return whether the class of an object is in the file, and an instance has the bytes of its class's fields."""
-        cdef int64_t number
+        cdef FoundClass *found
         if record.tag != INSTANCE_DUMP and record.tag != OBJECT_ARRAY_DUMP:
             return True
-        if record.other != self.last_class or not self.last_class:
-            number = self.class_of(record.other)
-            if number < 0 and address_ordinal(&self.loaded, record.other) < 0:
-                return False
-            self.last_class, self.last_number = record.other, number
-            self.last_class_bytes = self.instance_bytes(number)
-        return (record.tag == OBJECT_ARRAY_DUMP or self.last_class_bytes == ANY_BYTES
-                or self.last_class_bytes == record.body_bytes)
+        found = self.find_class(record.other)
+        self.last_number = found.number
+        if found.number < 0 and address_ordinal(&self.loaded, record.other) < 0:
+            return False
+        return record.tag == OBJECT_ARRAY_DUMP or found.bytes == ANY_BYTES or found.bytes == record.body_bytes
 
     cdef uint64_t instance_bytes(self, int64_t number) noexcept nogil:
         """Return the bytes of the fields of a class and those above it; ANY_BYTES if one of these isn't in the file."""

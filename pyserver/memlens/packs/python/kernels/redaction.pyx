@@ -39,6 +39,7 @@ from memlens.packs.python.kernels.survey cimport (
 cdef enum:
     WINDOW_BYTES = 3 << 18
     ADDRESS_BITS = 4            # that are 0 in all new addresses
+    AHEAD = 8                   # objects that are fetched from memory meanwhile
     BATCH = 32                  # references that are looked up at once, an even number
 
 cdef uint32_t NO_FRAME = 0xFFFFFFFF
@@ -312,6 +313,8 @@ cdef class Dump(Survey):
                 if self.next_piece < self.pieces.count:
                     self.position = (<uint64_t *> self.pieces.data)[self.next_piece]
                     self.next_piece += 1
+                    if self.next_piece + AHEAD < self.pieces.count:
+                        prefetch(self.data + (<uint64_t *> self.pieces.data)[self.next_piece + AHEAD])
                     self.is_within = self.is_first = True
                 elif self.next_chunk >= self.chunk_order.count:
                     break

@@ -20,6 +20,7 @@ from memlens.views.selection.columns import device_of, live_rows
 from memlens.views.selection.terms import quoted
 from memlens.views.sql.query import SqlSession
 from memlens.views.sql.schema import schema_of
+from memlens.views.trace.oom.answers import ReplayBudget
 from memlens.views.trace.picture.boxes import Box
 from memlens.views.trace.picture.viewport import viewport
 from memlens.views.trace.what_if import Again, Run, WhatIf, what_if
@@ -181,6 +182,18 @@ def test_what_would_have_been_enough_is_said(
     assert [str(each.text).split(" would")[0].split(" the request")[0] for each in said] == (
         [enough] if enough else []
     )
+
+
+def test_replays_for_many_requests_are_bounded(made: Callable[..., Snapshot]) -> None:
+    snapshot = made([("a", 30), ("b", 30), ("c", 30), ("z", 70)], capacity=100 * MIB)
+    (mark,) = [mark for mark in marks(snapshot).marks if mark.kind == "oom"]
+    # half of a and all of a, half of b and all of b, half of c, but not all of c
+    budget = ReplayBudget(5)
+    codes = [each.code for each in oom(snapshot, 0, mark.event, budget).findings]
+    assert "not-tried" in codes
+    # what has been replayed costs nothing
+    codes = [each.code for each in oom(snapshot, 0, mark.event, ReplayBudget(1)).findings]
+    assert not {"not-tried", "enough"} & {*codes}
 
 
 def test_it_is_said_where_the_trace_does_not_show_what_is_computed_again(

@@ -12,6 +12,18 @@ Why = Literal["usable", "rest", "other_size_class", "other_pool", "other_stream"
 MarkKind = Literal["oom", "snapshot"]
 
 
+class ReplayBudget:
+    """How many replays may be made to explain several events, of which each may ask for some of its own."""
+
+    def __init__(self, left: int) -> None:
+        self._left = left
+
+    def allow(self) -> bool:
+        """Whether one more may be made, which is then counted."""
+        self._left -= 1
+        return self._left >= 0
+
+
 class Mark(Struct, frozen=True):
     """An event that is marked on the time axis; ``moment`` is the state after it."""
 

@@ -9,17 +9,20 @@ from memlens.store.snapshot import Snapshot
 from memlens.texts import Text
 from memlens.units import format_bytes, format_time
 from memlens.views.answers import Frame
-from memlens.views.trace.oom.answers import MarksAnswer, OomAnswer
+from memlens.views.trace.oom.answers import MarksAnswer, OomAnswer, ReplayBudget
 from memlens.views.trace.oom.places import marked, place_name
 
 MOST_EVENTS = 100
+MOST_REPLAYS = 60
+"""Of the whole trace, to find lines of which less would have been enough; most requests fail for the same ones."""
 _FEW = 5
 
 
 def explained(snapshot: Snapshot) -> list[OomAnswer]:
     """The first out-of-memory events of a snapshot, explained."""
+    budget = ReplayBudget(MOST_REPLAYS)
     return [
-        registry.ooms().oom(snapshot, mark.device, mark.event)
+        registry.ooms().oom(snapshot, mark.device, mark.event, budget)
         for mark in registry.ooms().marks(snapshot).marks[:MOST_EVENTS]
         if mark.kind == "oom"
     ]
