@@ -490,7 +490,14 @@ test('the headline has the first sentence of each part alone, and the list all o
   const joined = sentence('{a} {b}', { a: sentence('First here.'), b: sentence('Then this.') });
   const headline = {
     ...HEADLINE,
-    sentences: [sentence('Peak {peak}. It is high.', { peak: part('4 GiB') }), joined],
+    sentences: [
+      sentence('Peak {peak}. It is high.', { peak: part('4 GiB') }),
+      joined,
+      // what isn't sentences stays together
+      sentence('Held by {held}.', {
+        held: sentence('{line} {size}', { line: part('data.py:3'), size: part('1 GiB') }),
+      }),
+    ],
   };
   const summary = new Summary(server(false, headline, [grows]), [], never);
   const session = { openFrame: never, showObjects: null, showEvidence: never, copy: never };
@@ -498,7 +505,10 @@ test('the headline has the first sentence of each part alone, and the list all o
   summary.turnTo(0);
   summary.find();
   await drawn();
-  assert.equal(one(host, '.headline-text').textContent.trim(), 'Peak 4 GiB. First here.');
+  assert.equal(
+    one(host, '.headline-text').textContent.trim(),
+    'Peak 4 GiB. First here. Held by model.py:39 2 GiB.',
+  );
   assert.equal(one(host, '.headline-finding p').textContent, 'Grows: model.py:39 grows to 2 GiB. (inferred)');
   assert.match(one(host, '.headline-list li').textContent, /Something keeps it/);
 });

@@ -386,8 +386,9 @@ type Pieces = readonly (string | TextPart)[];
 
 /** The pieces of a text up to the end of its first sentence, or the first of several texts in a row. */
 function firstSentence(all: Pieces): Pieces {
-  if (all.length > 3 && all.every((piece) => typeof piece !== 'string' || piece.trim() === ''))
-    return [...all.slice(0, 2), ''];
+  const [, first] = all;
+  const isRow = all.length > 3 && all.every((piece) => typeof piece !== 'string' || piece.trim() === '');
+  if (isRow && typeof first === 'object' && /[.!?]$/.test(first.text)) return [...all.slice(0, 2), ''];
   for (const [at, piece] of all.entries()) {
     const end = typeof piece === 'string' ? piece.search(/[.!?] /) : -1;
     if (end >= 0 && typeof piece === 'string') return [...all.slice(0, at), piece.slice(0, end + 1)];
