@@ -507,7 +507,7 @@ test('the headline has the first sentence of each part alone, and the list all o
   await drawn();
   assert.equal(
     one(host, '.headline-text').textContent.trim(),
-    'Peak 4 GiB. First here. Held by model.py:39 2 GiB.',
+    'Peak 4 GiB. First here. Held by data.py:3 1 GiB.',
   );
   assert.equal(one(host, '.headline-finding p').textContent, 'Grows: model.py:39 grows to 2 GiB. (inferred)');
   assert.match(one(host, '.headline-list li').textContent, /Something keeps it/);
