@@ -21,6 +21,8 @@ from memlens.server.app import create_server
 from memlens.server.tools.table import MODULES
 from memlens.server.wire import REQUESTS
 from memlens.views.findings import table
+from memlens.views.heap.filters import terms
+from memlens.views.selection import filters
 
 PACKAGE = Path(memlens.__file__).parent
 LINKS = {"memlens.showLine", "memlens.goToLine", "memlens.openRank"}
@@ -171,6 +173,18 @@ def test_every_format_has_a_test_and_a_file_to_damage() -> None:
         for form in pack.formats:
             words = {form.name, form.kind or form.name, form.reader.place.rpartition(".")[2]}
             assert any(re.search(rf"\b{re.escape(word)}\b", tests) for word in words), form.name
+
+
+def test_every_format_has_a_row_about_attribution() -> None:
+    for pack in registry.packs():
+        rows = (PACKAGE / "packs" / pack.name / "attribution.md").read_text("utf-8")
+        titled = dict(re.findall(r"^\| `([\w-]+)` \(([^)]*(?:\([^)]*\))?[^)]*)\)", rows, re.MULTILINE))
+        assert {form.name for form in pack.formats} == {*titled}, pack.name
+
+
+def test_every_filter_term_is_described() -> None:
+    for entry in some([*filters.ENTRIES, *(entry for term in terms.OBJECTS for entry in term.entries)]):
+        assert entry.finds, entry
 
 
 def modules_of_tests(pack: str) -> list[Path]:
