@@ -103,5 +103,5 @@ def _written(snapshot: tracemalloc.Snapshot, place: Path) -> Path:
     """Write it as tracemalloc itself does."""
     file = place.with_name(f"{place.name}.tracemalloc")
     file.parent.mkdir(parents=True, exist_ok=True)
-    Output(file, force=True).write(pickle.dumps(snapshot, pickle.HIGHEST_PROTOCOL))
+    Output(file, force=True, formats=("tracemalloc",)).write(pickle.dumps(snapshot, pickle.HIGHEST_PROTOCOL))
     return file
