@@ -67,7 +67,7 @@ EXCEEDED = {
 
 
 def line_with(words: str) -> int:
-    return next(number for number, line in enumerate(PROGRAM.splitlines(), 1) if words in line)
+    return next(number for number, line in enumerate(PROGRAM.strip().splitlines(), 1) if words in line)
 
 
 def run(pytester: pytest.Pytester, *words: str) -> tuple[pytest.RunResult, str]:
