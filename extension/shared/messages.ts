@@ -290,8 +290,6 @@ export type FromWebviewMessage =
   | { type: 'cancelOpen' }
   | { type: 'retry' }
   | { type: 'openAsText' }
-  /** Choose the Python that reads memray's captures. */
-  | { type: 'choosePython' }
   | { type: 'openSource'; file: string; line: number; beside: boolean }
   /** Open the source of an object of a heap dump or, by `kind`, of a type, by their numbers. */
   | { type: 'openObjectSource'; of: SourceOf; beside: boolean }

@@ -3200,7 +3200,6 @@ export interface Settings {
   snapshots: string[];
   fleets: string[];
   fleet_figures: boolean;
-  programs: Record<string, string>;
   symbol_folders: string[];
 }
 

@@ -8,7 +8,7 @@ import { registerFleetCommands } from './commands/fleet';
 import { registerLineCommands } from './commands/lines';
 import { registerDumpCommand } from './commands/dump';
 import { registerRecordCommands } from './commands/record';
-import { choosePython, openAsText, registerOpenCommands } from './commands/open';
+import { openAsText, registerOpenCommands } from './commands/open';
 import { isLogShown, registerExplainCommand } from './commands/explain';
 import { isPageActive, PageOffers } from './commands/pages';
 import { registerRedactCommand } from './commands/redact';
@@ -50,7 +50,6 @@ export function activate(context: vscode.ExtensionContext): void {
       locate: (view, what, file, line) => sources.locate(view, what, file, line),
       downloadSources: (view) => sources.download(view),
       openAsText,
-      choosePython,
       chooseOther: (view) => chooseOther(view, editors),
       chooseSeries: (view) => chooseSeries(view),
       saveText: (view, form, text) => saveText(server, view, form, text),

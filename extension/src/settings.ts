@@ -34,7 +34,6 @@ export function readSettings(memory: vscode.Memento): Settings {
     snapshots: [],
     fleets: texts(settings.get('fleet.folders')),
     fleet_figures: settings.get('fleet.figures') !== false,
-    programs: { 'memray.python': settings.get('memray.python', '') },
     symbol_folders: texts(settings.get('symbols.folders')),
   };
 }
@@ -71,11 +70,6 @@ export async function mapPaths(prefix: string, folder: string): Promise<void> {
   const mappings = strings(inWorkspace ? known?.workspaceValue : known?.globalValue);
   const target = inWorkspace ? vscode.ConfigurationTarget.Workspace : vscode.ConfigurationTarget.Global;
   await settings.update('pathMappings', { ...mappings, [prefix]: folder }, target);
-}
-
-/** The Python that has memray, for all workspaces of this machine. */
-export async function setMemrayPython(python: string): Promise<void> {
-  await configuration().update('memray.python', python, vscode.ConfigurationTarget.Global);
 }
 
 export async function forgetPaths(memory: vscode.Memento): Promise<void> {

@@ -24,7 +24,6 @@ import numpy as np
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
-from tests.bench.profiles import MEMRAY  # noqa: E402
 
 from memlens.errors import MemlensError  # noqa: E402
 from memlens.ingest import ingest  # noqa: E402
@@ -156,7 +155,6 @@ def main() -> int:
     parser.add_argument("files", nargs="*", type=Path)
     parser.add_argument("--lines", action="store_true", help="print the ten lines of each recording as well")
     options = parser.parse_args()
-    os.environ.setdefault("MEMLENS_MEMRAY_PYTHON", MEMRAY)
     table = judgements()
     unjudged = 0
     print(f"{'live':>10} {'named':>10} {'top ten':>10} {'theirs':>7} {'missed':>7}  recording")

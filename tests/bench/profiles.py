@@ -60,11 +60,11 @@ WORKS = (
     ),
     Work(
         "memray, 34 M allocations", "bench.memray.bin", partial(make_memray, python=MEMRAY),
-        [MEMRAY, "-m", "memray", "flamegraph", "--force", "--output", os.devnull], "memray flamegraph", (2.5, 1.2),
+        [MEMRAY, "-m", "memray", "flamegraph", "--force", "--output", os.devnull], "memray flamegraph", (0.5, 1.0),
     ),
     Work(
         "memray, 7.9 M allocations, its peak early", "memray/ast-pymalloc.bin", None,
-        [MEMRAY, "-m", "memray", "flamegraph", "--force", "--output", os.devnull], "memray flamegraph", (1.2, 1.0),
+        [MEMRAY, "-m", "memray", "flamegraph", "--force", "--output", os.devnull], "memray flamegraph", (0.6, 1.0),
     ),
     Work("dhat", "bench.dhat", make_dhat, [sys.executable, "-c", JSON_LOAD], "json.load", (1.0, 0.5)),
     Work("massif", "bench.massif", make_massif, ["ms_print"], "ms_print", (0.2, 0.1)),
@@ -78,7 +78,6 @@ def profiles(folder: Path, rounds: int, names: Sequence[str] = ()) -> dict[str, 
     first flame graph.
     """
     found: dict[str, Any] = {}
-    os.environ.setdefault("MEMLENS_MEMRAY_PYTHON", MEMRAY)
     for work in WORKS:
         if not shutil.which(work.peer[0]) or (names and work.what not in names):
             continue

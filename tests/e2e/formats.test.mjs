@@ -2,15 +2,13 @@
 // command line; a box and a row open their line, whose hover has the line's figure. The other profilers' recordings
 // are in tests/views/formats.test.ts.
 import assert from 'node:assert/strict';
-import { existsSync, readFileSync, renameSync, rmSync } from 'node:fs';
+import { readFileSync, renameSync, rmSync } from 'node:fs';
 import path from 'node:path';
 import { ROOT, openVSCode } from './harness.mjs';
 import { test } from './test.mjs';
 import { SnapshotView, boxesStandStill, until } from './view.mjs';
 
 test.describe.configure({ mode: 'serial' });
-
-const MEMRAY = process.env.MEMLENS_TEST_MEMRAY ?? path.join(ROOT, '.cache', 'memray', 'bin', 'python');
 
 /**
  * recorded: the recording in tests/fixtures/profiles; file: what it is called here, which says nothing of its format;
@@ -34,16 +32,12 @@ test.beforeAll(async () => {
   vscode = await openVSCode({
     workspace: path.join(ROOT, 'tests/fixtures/profiles'),
     viewport: { width: 1440, height: 900 },
-    // without memray the view says what to install
-    settings: existsSync(MEMRAY) ? { 'memlens.memray.python': MEMRAY } : {},
     prepare: (folder) => {
       rmSync(path.join(folder, 'make.py'));
       for (const { recorded, file } of RECORDINGS)
         renameSync(path.join(folder, recorded), path.join(folder, file));
     },
   });
-  // for the command line; the view gets it from the setting
-  if (existsSync(MEMRAY)) process.env.MEMLENS_MEMRAY_PYTHON = MEMRAY;
 });
 test.afterEach(() => vscode?.runCommand('View: Close All Editors'));
 test.afterAll(() => vscode?.close());
@@ -81,17 +75,6 @@ async function clickBox(name, modifier) {
 const exact = (amount, unit) => `${amount.toLocaleString('en-US')}${unit === 'bytes' ? ' bytes' : ''}`;
 
 for (const { kind, file, source, box, word, times } of RECORDINGS) {
-  if (kind === 'memray' && !existsSync(MEMRAY)) {
-    test('without memray the view shows the command that installs it', async () => {
-      await open(file);
-      const failure = view.locator('.screen.failed');
-      await failure.filter({ hasText: 'recorded by memray 1.20' }).waitFor();
-      assert.match(await failure.innerText(), /pip install "memray>=1\.20,<1\.21".*memlens\.memray\.python/s);
-      await vscode.screenshot('format-memray');
-    });
-    continue;
-  }
-
   test(`${kind}: its figures, its line and the line's hover`, async () => {
     const [info, lines, flame] = await Promise.all([
       vscode.memlens('info', file),

@@ -22,7 +22,6 @@ async function openView(): Promise<SnapshotView> {
     openSource: () => Promise.resolve(),
     openObjectSource: () => Promise.resolve(),
     openAsText: () => Promise.resolve(),
-    choosePython: () => Promise.resolve(false),
     saveText: () => Promise.resolve(),
     locate: () => Promise.resolve(),
     downloadSources: () => Promise.resolve(),

@@ -115,7 +115,6 @@ describe('settings', () => {
       snapshots: [],
       fleets: [],
       fleet_figures: true,
-      programs: { 'memray.python': '' },
       symbol_folders: [],
     });
     Object.assign(settings, {

@@ -16,8 +16,6 @@ let server: FakeServer;
 let panel: FakePanel;
 let memory: FakeMemory;
 let opened: string[];
-/** Whether a Python is chosen when one is asked for. */
-let chosen: boolean;
 
 function makeView(uri = Uri.file('/a.pickle'), leavesOthers = false): SnapshotView {
   const host = {
@@ -32,7 +30,6 @@ function makeView(uri = Uri.file('/a.pickle'), leavesOthers = false): SnapshotVi
       opened.push(target.toString());
       return Promise.resolve();
     },
-    choosePython: () => Promise.resolve(chosen),
     chooseSeries: () => Promise.resolve(),
     chooseOther: () => Promise.resolve(),
   };
@@ -56,7 +53,6 @@ beforeEach(() => {
   panel = new FakePanel();
   memory = new FakeMemory();
   opened = [];
-  chosen = true;
 });
 
 describe('a view', () => {
@@ -279,23 +275,6 @@ describe('a view', () => {
     panel.received.fire({ type: 'openAsText' });
     await settle();
     assert.deepEqual(opened, ['file:///a.pickle']);
-  });
-
-  it('offers to choose the Python that has memray, and reads with it', async () => {
-    makeView();
-    panel.received.fire({ type: 'ready' });
-    server.last('memlens/open').reject(responseError(-32803, { ...PROBLEM, code: 'needs-memray' }));
-    await settle();
-    const failed = panel.taken().at(-1);
-    assert.ok(failed?.type === 'failed' && !failed.canOpenAsText);
-    chosen = false;
-    panel.received.fire({ type: 'choosePython' });
-    await settle();
-    assert.equal(server.count('memlens/open'), 1);
-    chosen = true;
-    panel.received.fire({ type: 'choosePython' });
-    await settle();
-    assert.equal(server.count('memlens/open'), 2);
   });
 
   it('offers a Python where the server has none, and opens by itself once it runs', async () => {

@@ -26,7 +26,7 @@ from memlens.packs.dotnet.tests import gcdump_files
 from memlens.packs.go.tests.test_pprof import build
 from memlens.packs.native.tests.test_java_heap import HEAP
 from memlens.packs.python.tests import test_python_heap
-from memlens.packs.python.tests.test_memray import header
+from memlens.packs.python.tests.memray_files import header
 from memlens.packs.pytorch.tests.test_torch_reader import html, protocol_2, small
 from memlens.packs.ruby.tests import ruby_files
 from memlens.packs.v8.tests import test_unread_variables

@@ -2,8 +2,7 @@
 
 Each ``*.toml`` beside this has files, what their headline must say (``held``, or patterns: ``names``) and which rules
 are right to find something (``says``), with a sentence of why; ``torch.toml`` and ``heaps.toml`` say more of it. Prints
-what is wrong, how many first lines and findings are right, and how often each rule fires. Files of older versions of
-memray (``memray``, their format) are judged where ``MEMLENS_JUDGE_MEMRAY_10`` names the Python that has it.
+what is wrong, how many first lines and findings are right, and how often each rule fires.
 """
 
 import os
@@ -22,12 +21,6 @@ from typing import Any, NamedTuple
 
 ROOT = Path(__file__).resolve().parents[2]
 DATA = Path(os.environ.get("MEMLENS_TEST_DATA", ROOT.parent / "shared" / "data"))
-
-MEMRAY = ROOT / ".cache" / "memray" / ("Scripts" if sys.platform == "win32" else "bin") / "python"
-if MEMRAY.exists():
-    os.environ.setdefault("MEMLENS_MEMRAY_PYTHON", str(MEMRAY))
-
-PYTHON = os.environ.get("MEMLENS_MEMRAY_PYTHON", "")
 
 sys.path.insert(0, str(ROOT))
 
@@ -93,9 +86,8 @@ def _at_hand(kind: str) -> Iterator[dict[str, Any]]:
             case["path"] = next(
                 (at for at in (DATA / case["file"], ROOT / case["file"]) if at.exists()), None
             )
-            older = os.environ.get(f"MEMLENS_JUDGE_MEMRAY_{case['memray']}") if "memray" in case else None
-            if case["path"] is not None and ("memray" not in case or older):
-                yield case | {"python": older or PYTHON}
+            if case["path"] is not None:
+                yield case
 
 
 def programs(folder: Path) -> Iterator[dict[str, Any]]:
@@ -212,7 +204,6 @@ def _verdicts(
         path = case["path"]
         if chosen not in case["file"] or path in left_out:
             continue
-        os.environ["MEMLENS_MEMRAY_PYTHON"] = case.get("python", PYTHON)
         try:
             snapshot = Snapshot.open(cache.find(path) or ingest(path, cache, lambda *_: None))
         except MemlensError as error:

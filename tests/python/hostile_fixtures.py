@@ -12,7 +12,6 @@ from tests.python.hostile_names import NAMES, Place
 from memlens.fleet.database import Database
 from memlens.fleet.summary import summary_of
 from memlens.ingest import ingest
-from memlens.packs.python.tests.test_memray import PYTHON as MEMRAY_PYTHON
 from memlens.store.files.cache import Cache
 from memlens.store.snapshot import Snapshot
 
@@ -26,18 +25,14 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def places(folder: Path) -> Iterator[dict[str, Place]]:
     """Every format's files, read."""
     made = {}
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("MEMLENS_MEMRAY_PYTHON", str(MEMRAY_PYTHON))
-        for form, plant in PLANTED.items():
-            if form == "memray" and not MEMRAY_PYTHON.exists():
-                continue
-            path, other = folder / f"{form}.snapshot", folder / f"{form}.other"
-            planted = plant(NAMES)
-            path.write_bytes(planted.data)
-            other.write_bytes(plant(NAMES[::-1]).data)
-            for each in (path, other):
-                ingest(each, Cache(folder / "cache"), lambda *_: None)
-            made[form] = Place(path, tuple(planted.names), other)
+    for form, plant in PLANTED.items():
+        path, other = folder / f"{form}.snapshot", folder / f"{form}.other"
+        planted = plant(NAMES)
+        path.write_bytes(planted.data)
+        other.write_bytes(plant(NAMES[::-1]).data)
+        for each in (path, other):
+            ingest(each, Cache(folder / "cache"), lambda *_: None)
+        made[form] = Place(path, tuple(planted.names), other)
         yield made
 
 

@@ -2,7 +2,6 @@
 
 import json
 import pickle
-import subprocess
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,7 +11,7 @@ from typing import Any
 from tests.python.hostile_names import LONG, Planted, fit
 
 from memlens.packs.go.tests.pprof_files import Builder
-from memlens.packs.python.tests.test_memray import PYTHON as MEMRAY_PYTHON
+from memlens.packs.python.tests.memray_files import MALLOC, Records, header
 from memlens.packs.pytorch.tests.test_snapviewer import polygon, write_zip
 
 
@@ -180,23 +179,18 @@ def java_heap(names: Sequence[str]) -> Planted:
 
 
 def memray(names: Sequence[str]) -> Planted:
-    """Functions, files and the command, in a capture that memray itself writes."""
-    names = fit(names, "\0")
-    script = (
-        "import json, memray, sys\n"
-        "out, *rest = sys.argv[1:]\n"
-        "kept = []\n"
-        "def body(): kept.append(bytearray(100_000))\n"
-        "with memray.Tracker(out):\n"
-        "    for name in json.load(sys.stdin):\n"
-        "        body.__code__ = body.__code__.replace(co_name=name, co_qualname=name, co_filename=f'/src/{name}.py')\n"
-        "        body()\n"
-    )
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "a.bin"
-        command = [str(MEMRAY_PYTHON), "-c", script, str(path), "".join(names)]
-        subprocess.run(command, input=json.dumps(names), text=True, check=True, timeout=60)
-        return Planted(path.read_bytes(), names)
+    """Functions, files, threads and the command."""
+    names = fit(names, "\0", surrogates=True)
+    records = Records()
+    for number, name in enumerate(names):
+        text = name.encode("utf-8", "surrogatepass")
+        records.thread(number + 1)
+        records.name(text)
+        records.code(number, text, b"/src/" + text + b".py", 3)
+        records.push(number)
+        records.allocate(MALLOC, 8 + 8 * number, 100_000)
+    command = " ".join(names).encode("utf-8", "surrogatepass")
+    return Planted(header(command=command, main=0) + records.end(), names)
 
 
 def v8_sampling(names: Sequence[str]) -> Planted:

@@ -121,7 +121,6 @@ def test_memray_of_a_killed_process(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     command = re.search(r"^python (-m memray .*)$", section, re.MULTILINE)
     assert command is not None
     run([str(python), *command[1].split()], tmp_path)
-    monkeypatch.setenv("MEMLENS_MEMRAY_PYTHON", str(python))
     assert "app.py:2" in memlens("findings", tmp_path / "run.bin").stdout.splitlines()[0]
 
 

@@ -15,12 +15,7 @@ from memlens.formats.containers import open_source
 from memlens.store.manifest import SourceFile
 
 CORPUS = ROOT / "tests" / "fuzz" / "corpus" / "file"
-# memray's captures are read by memray itself, in a process of its own
-FILES = sorted(
-    path
-    for path in CORPUS.iterdir()
-    if not path.name.endswith(".memray.bin") and (tries(3) > 1 or path.name not in REPEATED)
-)
+FILES = sorted(path for path in CORPUS.iterdir() if tries(3) > 1 or path.name not in REPEATED)
 READINGS = tries(15)
 """Of each file; ``python -m tests.fuzz.changing`` takes all, which is some minutes' work."""
 

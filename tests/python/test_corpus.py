@@ -88,8 +88,8 @@ def damaged(name: str) -> bytes:
 
 
 OPENING = [path.name for path in MEMBERS if path.parent.name == "file" and path.suffix != ""]
-REFUSED = ("cut.pickle", "evil.pickle", "header.memray.bin", "index.memray.bin")
-"""Files that are refused whole, recordings of memray where there is no memray."""
+REFUSED = ("cut.pickle", "evil.pickle", "header.memray.bin")
+"""Files that are refused whole."""
 
 
 REPEATED = (

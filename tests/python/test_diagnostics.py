@@ -35,7 +35,7 @@ def test_it_names_versions_cache_kernels_and_packages_and_no_person(
     shutil.copyfile(ROOT / "samples" / "train.pickle", snapshot)
     cache = home / "archives"
     memlens("ingest", snapshot, "--cache-dir", cache)
-    monkeypatch.setenv("MEMLENS_MEMRAY_PYTHON", str(home / "adalove-env" / "bin" / "python"))
+    monkeypatch.setenv("MEMLENS_SYMBOLS", str(home / "adalove-env" / "bin"))
     monkeypatch.setenv("PYTHONNOTHING", "a secret")
 
     said = memlens("diagnostics", "--cache-dir", cache, "--cache-limit", str(2**30)).stdout
@@ -46,7 +46,7 @@ def test_it_names_versions_cache_kernels_and_packages_and_no_person(
     assert re.match(r"numpy \d[\w.]*, apsw \d", lines["libraries"])
     assert re.search(r"(no )?pyarrow", lines["optional packages"])
     assert re.match(r"~/archives, 1 archive, [\d.]+ \w+ of at most 1 GiB; ", lines["cache"])
-    assert "MEMLENS_MEMRAY_PYTHON=~/" in lines["environment"]
+    assert "MEMLENS_SYMBOLS=~/" in lines["environment"]
     assert "PYTHONNOTHING" in lines["environment"]
     assert ISSUES in said
     for private in ("adalove", "Ada", "Lovelace", "secret", str(home)):

@@ -25,8 +25,6 @@ from memlens.export import profiles
 from memlens.export.samples import Samples
 from memlens.export.speedscope import speedscope
 from memlens.packs.go.export import pprof
-from memlens.packs.python.tests.test_memray import PYTHON as MEMRAY
-from memlens.packs.python.tests.test_memray import read_with
 from memlens.packs.pytorch.frames import source_frame
 from memlens.store.manifest import InconsistentError
 from memlens.store.snapshot import Snapshot
@@ -226,15 +224,9 @@ EVERY_FORMAT = [
 
 @pytest.mark.slow
 @pytest.mark.parametrize("path", EVERY_FORMAT, ids=lambda p: p.name)
-def test_every_sample_is_written_with_its_values_and_labels(
-    path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_every_sample_is_written_with_its_values_and_labels(path: Path, tmp_path: Path) -> None:
     """Read back by the test's decoder, which knows nothing of ours; then by ours."""
-    if path.suffix == ".bin":
-        if not MEMRAY.exists():
-            pytest.skip("reading captures takes memray")
-        monkeypatch.setenv("MEMLENS_MEMRAY_PYTHON", str(MEMRAY))
-    profile = read_with(path, MEMRAY, tmp_path) if path.suffix == ".bin" else load(path)
+    profile = load(path)
     tree, nodes = profile.stack_tree()
     labels: dict[int, list[tuple[str, str | int, str]]] = {}
     for sample, key, text, number, unit in profile.labels.tolist():

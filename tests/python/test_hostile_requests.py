@@ -18,7 +18,6 @@ from tests.python.tries import tries
 
 from memlens.formats import HEAP_DUMPS
 from memlens.model.info import SnapshotInfo
-from memlens.packs.python.tests.test_memray import PYTHON as MEMRAY_PYTHON
 from memlens.server.app import create_server
 from memlens.server.protocol.exports import RedactParams, SaveParams
 from memlens.server.protocol.tools import ToolTouchesParams
@@ -51,7 +50,7 @@ FLEET_PARAMS = {request.params for method, request in REQUESTS.items() if method
 def test_every_request_and_tool_is_answered(places: dict[str, Place], fleet: Path, folder: Path) -> None:
     requests = [method for method in REQUESTS if method not in REQUESTS_ELSEWHERE]
     chance = random.Random(37)
-    with LspClient({"MEMLENS_MEMRAY_PYTHON": str(MEMRAY_PYTHON)}) as server:
+    with LspClient() as server:
         server.start(folder, {"cache_directory": str(folder / "cache")})
         asking = Asking(server, chance, fleet)
         for form, place in places.items():

@@ -18,7 +18,6 @@ from memlens.model.languages import (
     is_allocation_function,
 )
 from memlens.model.libraries import Rule, misjudged, qualified, rules
-from memlens.packs.python.tests.test_memray import PYTHON as MEMRAY
 from memlens.packs.pytorch.frames import source_frame
 from memlens.store.files.cache import Cache
 from memlens.store.snapshot import Snapshot
@@ -106,7 +105,6 @@ def test_the_largest_lines_of_real_files_are_the_users(
     path: Path, real_archives: Cache, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The ten largest lines are the user's according to the manual judgements, and none is missed."""
-    monkeypatch.setenv("MEMLENS_MEMRAY_PYTHON", str(MEMRAY))
     try:
         archive = archive_of(path, real_archives)
     except MemlensError as error:

@@ -267,7 +267,6 @@ LOOKING = {
     "fleet/place.py": "a place that the user named",
     "fleet/run.py": "a place that the user named",
     "formats/containers.py": "the file itself",
-    "packs/python/memray.py": "the file itself, and a program of Memlens",
     "packs/jvm/obfuscation.py": "mappings beside the file, and those of a setting",
     "formats/packing.py": "the file itself",
     "packs/python/own_names.py": "Python's own library",

@@ -53,25 +53,23 @@ def run(command: list[str], folder: Path, **environment: str) -> subprocess.Comp
     return done
 
 
-def memlens(folder: Path, *arguments: object, enter: bool = False, needed: tuple[Path, ...] = ()) -> str:
+def memlens(folder: Path, *arguments: object, enter: bool = False) -> str:
     """Return what the installed command prints in a fresh home and, if ``enter``, in a clean root."""
     home = folder / "home"
     (home / "bin").mkdir(parents=True, exist_ok=True)
     command, environment = clean_root.installed()
     command += map(str, arguments)
-    if needed:
-        environment["MEMLENS_MEMRAY_PYTHON"] = str(needed[0] / "bin" / "python")
     environment |= {"HOME": str(home), "XDG_CACHE_HOME": str(home / "cache")}
     if enter and clean_root.is_possible():
-        command = clean_root.entered(command, folder, *needed)
+        command = clean_root.entered(command, folder)
     else:
         environment["PATH"] = str(home / "bin")
     return run(command, folder, **environment).stdout
 
 
-def first(folder: Path, file: Path, *needed: Path) -> str:
+def first(folder: Path, file: Path) -> str:
     """Return the first line of a file's findings."""
-    return memlens(folder, "findings", file, enter=True, needed=needed).splitlines()[0]
+    return memlens(folder, "findings", file, enter=True).splitlines()[0]
 
 
 @pytest.mark.skipif(
@@ -286,7 +284,7 @@ def test_python_by_memray(tmp_path: Path) -> None:
     python_program(tmp_path, "", "")
     _, *words = replaced(PAGE.code("Python", "python -m memray"), ("program.py", "app.py")).split()
     run([str(python), *words], tmp_path)
-    found = first(tmp_path, tmp_path / "memray-run.bin", python.parents[1])
+    found = first(tmp_path, tmp_path / "memray-run.bin")
     assert f"Held by {leak('leak.py')} " in found
 
 

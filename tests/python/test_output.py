@@ -566,7 +566,6 @@ INTERNAL = {
     "fleet/engine.py": "a temporary folder",
     "fleet/place.py": "archives by the checksum of their file",
     "fleet/work.py": "a temporary folder",
-    "packs/python/memray.py": "a temporary folder",
     "packs/pytorch/snapviewer.py": "a temporary folder",
     "packs/v8/redaction.py": "a temporary file without a name",
     "packs/dotnet/dumping.py": "the private folder of a dump",

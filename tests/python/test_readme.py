@@ -82,7 +82,7 @@ def test_an_untrusted_workspace_sets_nothing_that_names_a_program_or_a_place() -
         for name, described in properties.items()
         if described["type"] not in ("boolean", "number") and "enum" not in described
     }
-    assert {"memlens.interpreter", "memlens.memray.python", "memlens.pathMappings"} <= free
+    assert {"memlens.interpreter", "memlens.symbols.folders", "memlens.pathMappings"} <= free
     limits = MANIFEST["capabilities"]["untrustedWorkspaces"]
     assert limits["supported"] == "limited"
     assert set(limits["restrictedConfigurations"]) == free

@@ -7,8 +7,6 @@ import pytest
 from tests.python.profile_reading import FIXTURES
 
 from memlens.cli import main
-from memlens.packs.python.tests.test_memray import PYTHON as MEMRAY_PYTHON
-from memlens.packs.python.tests.test_memray import needs_memray
 
 RECORDINGS = [path for path in sorted(FIXTURES.iterdir()) if path.is_file() and path.suffix != ".py"]
 WITHOUT_LINES = (
@@ -35,16 +33,11 @@ PROGRAMS = {
 
 @pytest.mark.parametrize(
     "path",
-    [
-        pytest.param(path, marks=needs_memray if ".memray" in path.suffixes else (), id=path.name)
-        for path in RECORDINGS
-        if path.name not in WITHOUT_LINES
-    ],
+    [pytest.param(path, id=path.name) for path in RECORDINGS if path.name not in WITHOUT_LINES],
 )
 def test_a_recording_leads_to_the_lines_of_its_program(
-    path: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    path: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setenv("MEMLENS_MEMRAY_PYTHON", str(MEMRAY_PYTHON))
     program, kept = PROGRAMS[path.name]
     assert main(["lines", str(path), "--json", "--cache-dir", str(tmp_path)]) == 0
     rows = json.loads(capsys.readouterr().out)["lines"]

@@ -411,10 +411,6 @@ test('what stands where no picture is, and what became of the file', async () =>
   const press = (name: string): void => void pressed.push(name);
   const problem = { code: 'internal', message: 'Μ', advice: 'Α', offset: 12, retry: true };
   assertView(<FailedScreen {...{ problem, canOpenAsText: true, press }} />, 'a failure');
-  const memray = { ...problem, code: 'needs-memray' };
-  const needsMemray = mounted(<FailedScreen {...{ problem: memray, canOpenAsText: false, press }} />);
-  assertTranslated(needsMemray, 'a failure without memray');
-  assert.equal(needsMemray.querySelectorAll('button').length, 2);
   for (const [code, buttons] of [
     ['no-python', ['installPython', 'openPythonSetting', 'retry', 'showLog']],
     ['no-libraries', ['openPythonSetting', 'retry', 'showLog']],

@@ -1,7 +1,6 @@
 import * as vscode from 'vscode';
 import { openDialog } from '../base/window';
 import type { SnapshotEditorProvider } from '../editor/provider';
-import { setMemrayPython } from '../settings';
 
 /** "Open as Memory Snapshot", for files of any name, and "Open the Sample", which the extension contains. */
 export function registerOpenCommands(
@@ -36,16 +35,4 @@ async function askForFile(): Promise<vscode.Uri | undefined> {
 
 export async function openAsText(uri: vscode.Uri, column: vscode.ViewColumn | undefined): Promise<void> {
   await vscode.commands.executeCommand('vscode.openWith', uri, 'default', column ?? vscode.ViewColumn.Active);
-}
-
-/** Lets the user choose the Python that has memray, and puts it into the settings; false if none was chosen. */
-export async function choosePython(): Promise<boolean> {
-  const chosen = await openDialog({
-    title: vscode.l10n.t('Python with memray: bin/python of its environment'),
-    openLabel: vscode.l10n.t('Choose'),
-  });
-  const python = chosen?.[0];
-  if (python === undefined) return false;
-  await setMemrayPython(python.fsPath);
-  return true;
 }

@@ -36,8 +36,6 @@ export interface ViewHost {
   /** Lets a build tool download the sources of libraries, and opens the source that was missing if it is there then. */
   downloadSources(view: SnapshotView): Promise<void>;
   openAsText(uri: vscode.Uri, column: vscode.ViewColumn | undefined): Promise<void>;
-  /** Lets the user choose the Python that has memray; false if none was chosen. */
-  choosePython(): Promise<boolean>;
   /** Lets the user choose the snapshot to compare with. */
   chooseOther(view: SnapshotView): Promise<void>;
   /** Lets the user choose the heap dumps of a series. */
@@ -67,7 +65,6 @@ const NOT_THE_FILES_FAULT = new Set([
   'damaged',
   'ingest-died',
   'out-of-memory',
-  'needs-memray',
 ]);
 
 /**
@@ -402,9 +399,6 @@ export class SnapshotView extends Disposable {
         case 'openAsText':
           await this.host.openAsText(this.uri, this.panel.viewColumn);
           this.panel.dispose();
-          return;
-        case 'choosePython':
-          if ((await this.host.choosePython()) && this.#status.is === 'failed') this.#open();
           return;
         case 'openSource':
           await this.host.openSource(this, message.file, message.line, message.beside);

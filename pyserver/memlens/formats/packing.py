@@ -1,4 +1,4 @@
-"""Decompression of gzip and zstd files in chunks, and text in other encodings as UTF-8.
+"""Decompression of gzip, zstd and LZ4 files in chunks, and text in other encodings as UTF-8.
 
 A small file may unpack to an enormous one; so at most ``MOST_UNPACKED_BYTES`` are unpacked, and at most a multiple of
 the file's size.
@@ -16,6 +16,7 @@ from typing import BinaryIO
 import zstandard
 
 from memlens.errors import MemlensError
+from memlens.kernels.readers import lz4
 from memlens.progress import Report
 from memlens.texts import phrase
 
@@ -25,6 +26,10 @@ _CHUNK_BYTES = 1 << 18
 """Small enough for a chunk to be in the processor's cache when it is read."""
 
 _READ_BYTES = 1 << 16
+
+_LZ4_MAGIC = b"\x04\x22\x4d\x18"
+_LZ4_HISTORY = 1 << 16
+"""How far back a block of LZ4 may refer."""
 
 _MARK_BYTES = 4
 # that of UTF-32 begins with that of UTF-16
@@ -65,6 +70,8 @@ def unpacker_of(file: BinaryIO) -> Unpacker | None:
         return _plain_chunks
     if magic == b"\x28\xb5\x2f\xfd" or _is_skippable(magic):
         return _zstd_chunks
+    if magic == _LZ4_MAGIC:
+        return _lz4_chunks
     return None
 
 
@@ -223,3 +230,57 @@ def _zstd_is_whole(file: BinaryIO) -> bool:
                 return False
             at += 4 if checksum else 0
         return at == length
+
+
+def _lz4_chunks(file: BinaryIO, chunk_bytes: int) -> Iterator[memoryview]:
+    """Yield the frames of an LZ4 file one after the other; checksums are passed over.
+
+    Source: ``doc/lz4_Frame_format.md`` of https://github.com/lz4/lz4.
+    """
+    while magic := file.read(len(_LZ4_MAGIC)):
+        if magic != _LZ4_MAGIC:
+            raise EOFError
+        yield from _lz4_frame(file, chunk_bytes)
+
+
+def _lz4_frame(file: BinaryIO, chunk_bytes: int) -> Iterator[memoryview]:
+    flags, largest = _exactly(file, 2)
+    # a known size, the number of a dictionary, and the byte that checks the header
+    _exactly(file, 8 * bool(flags & 0x08) + 4 * bool(flags & 0x01) + 1)
+    is_known = flags >> 6 == 1 and not flags & 0x01 and largest >> 4 & 7 >= 4
+    if not is_known:
+        raise EOFError
+    most = 1 << 2 * (largest >> 4 & 7) + 8
+    are_linked, are_checked = not flags & 0x20, bool(flags & 0x10)
+    buffer = bytearray(_LZ4_HISTORY + most)
+    # what was unpacked before stands in front of a block, at the end of the history
+    before = 0
+    while size := int.from_bytes(_exactly(file, 4), "little"):
+        block = _exactly(file, size & 0x7FFFFFFF, most)
+        if are_checked:
+            _exactly(file, 4)
+        start = _LZ4_HISTORY - before
+        if size & 0x80000000:
+            end = _LZ4_HISTORY + len(block)
+            buffer[_LZ4_HISTORY:end] = block
+        else:
+            with memoryview(buffer) as whole:
+                end = start + lz4.unpack(block, whole[start:], before)
+        if end < _LZ4_HISTORY:
+            raise EOFError
+        with memoryview(buffer) as whole:
+            for at in range(_LZ4_HISTORY, end, chunk_bytes):
+                yield whole[at : min(at + chunk_bytes, end)]
+        if are_linked:
+            before = min(_LZ4_HISTORY, before + end - _LZ4_HISTORY)
+            buffer[_LZ4_HISTORY - before : _LZ4_HISTORY] = buffer[end - before : end]
+    if flags & 0x04:
+        _exactly(file, 4)
+
+
+def _exactly(file: BinaryIO, count: int, most: int = _LZ4_HISTORY) -> bytes:
+    """Read ``count`` bytes. Raises EOFError if the file has fewer, or they are more than ``most``."""
+    data = file.read(count) if count <= most else b""
+    if len(data) < count:
+        raise EOFError
+    return data

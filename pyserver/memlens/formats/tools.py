@@ -1,19 +1,13 @@
-"""What readers may use besides the file: third-party programs and folders of sources, from the user's settings."""
+"""What readers may use besides the file: folders of sources and binaries, from the user's settings."""
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from types import MappingProxyType
 from typing import NamedTuple
-
-from memlens.packs import registry
 
 
 class Tools(NamedTuple):
-    """Programs and folders."""
-
-    programs: Mapping[str, str] = MappingProxyType({})
-    """Programs that read formats which only they know, by the settings that name them (see ``packs/api``)."""
+    """Folders, and where else to look."""
 
     source_folders: Sequence[Path] = ()
     """Where scripts and their source maps may be, if not where they ran."""
@@ -33,12 +27,11 @@ class Tools(NamedTuple):
 
     @classmethod
     def of_environment(cls) -> "Tools":
-        """Return the programs and folders that environment variables name, and the current folder."""
+        """Return the folders that environment variables name, and the current folder."""
         named = os.environ.get("MEMLENS_SYMBOLS", "")
         is_off = named == "off"
         folders = () if is_off else tuple(Path(folder) for folder in named.split(os.pathsep) if folder)
         return cls(
-            {each.setting: os.environ.get(each.variable, "") for each in registry.programs()},
             (Path.cwd(),),
             symbol_folders=folders,
             look_up_symbols=not is_off,

@@ -24,7 +24,6 @@ from memlens.packs.api import (
     Operators,
     Pack,
     Pages,
-    Program,
     RecordingKind,
     Rule,
     RuntimeKind,
@@ -160,13 +159,6 @@ def operators() -> Operators:
 def ooms() -> Ooms:
     """The module that explains out-of-memory events."""
     return next(pack.ooms.load() for pack in packs() if pack.ooms is not None)
-
-
-def programs() -> Iterator[Program]:
-    """The programs that read files of formats which only they know."""
-    for each in formats().values():
-        if each.program is not None:
-            yield each.program
 
 
 def module_classes(kind: str) -> "ModuleClasses | None":

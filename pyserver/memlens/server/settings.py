@@ -76,21 +76,6 @@ class Configuration:
         return self.expand(value) if value else None
 
     @property
-    def programs(self) -> dict[str, Path]:
-        """The programs that read formats, by the settings that name them.
-
-        A bare name stays one, which is looked up in ``PATH``: a workspace may have a file of that name.
-        """
-        found = {}
-        for setting, named in self.settings.programs.items():
-            value = named.strip()
-            is_bare = Path(value).name == value and not _VARIABLE.search(value)
-            path = Path(value) if is_bare else self.expand(value)
-            if value and path is not None:
-                found[setting] = path
-        return found
-
-    @property
     def symbol_folders(self) -> list[Path]:
         """``symbol_folders`` with their variables filled in, without those that name an unknown folder."""
         expanded = map(self.expand, self.settings.symbol_folders)

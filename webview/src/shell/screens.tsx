@@ -103,14 +103,11 @@ const HAS_LOG: ReadonlySet<string> = new Set([
 /** The server has no Python; the second is of a checkout, in which installing one is no help. */
 const NO_PYTHON = 'no-python';
 const NO_LIBRARIES = 'no-libraries';
-/** A capture of memray, which Memlens can't read without it. */
-const NEEDS_MEMRAY = 'needs-memray';
 
 /** What one of its buttons asks the host for. */
 export type FailedAction =
   | 'retry'
   | 'openAsText'
-  | 'choosePython'
   | 'installPython'
   | 'openPythonSetting'
   | 'showLog';
@@ -123,7 +120,7 @@ interface FailedProps {
 
 export function FailedScreen({ problem, canOpenAsText, press }: FailedProps): VNode {
   const { code, message, advice, offset } = problem;
-  const isRetryFirst = code !== NEEDS_MEMRAY && code !== NO_PYTHON;
+  const isRetryFirst = code !== NO_PYTHON;
   return (
     <Screen role="alert" class={code === 'cancelled' ? 'screen' : 'screen failed'}>
       <p class="screen-stage">
@@ -136,9 +133,6 @@ export function FailedScreen({ problem, canOpenAsText, press }: FailedProps): VN
       )}
       {offset !== null && <p class="muted code">{t('at byte {0}', count(offset))}</p>}
       <div class="screen-buttons">
-        {code === NEEDS_MEMRAY && (
-          <Button text={t('Choose Python…')} press={() => press('choosePython')} primary />
-        )}
         {code === NO_PYTHON && (
           <Button text={t('Install Python')} press={() => press('installPython')} primary />
         )}

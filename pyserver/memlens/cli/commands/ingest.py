@@ -17,7 +17,6 @@ from memlens.cli.options import add_file, add_force, add_long_work, add_symbols,
 from memlens.cli.output import message_line, say
 from memlens.cli.progress import reporter
 from memlens.ingest import ingest
-from memlens.packs import registry
 from memlens.store.files.cache import Cache
 
 EXAMPLES = ("memlens ingest samples/train.pickle --out archive",)
@@ -35,9 +34,6 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
                          "first of several snapshots)")  # fmt: skip
     command.add_argument("--no-findings", action="store_true",
                          help="compute a large heap dump's findings only when they are first asked for")  # fmt: skip
-    for each in registry.programs():
-        command.add_argument(each.option, metavar="PATH", default="",
-                             help=f"{each.description} (default: that of {each.variable})")  # fmt: skip
     command.add_argument("--source-folder", type=Path, metavar="DIR", action="append",
                          help="where scripts and their source maps may be, if not where they ran; may be repeated "
                          "(default: the current folder)")  # fmt: skip
@@ -57,9 +53,6 @@ def run(options: argparse.Namespace) -> int:
         limits.lower_priority()
     report = reporter(options.progress)
     tools = tools_of(options)
-    for each in registry.programs():
-        if path := getattr(options, each.option[2:].replace("-", "_")):
-            tools = tools._replace(programs={**tools.programs, each.setting: path})
     if options.source_folder:
         tools = tools._replace(source_folders=options.source_folder)
     tools = tools._replace(only_folders=options.only_folders)

@@ -18,7 +18,6 @@ from memlens.packs.api.formats import (
     JsonFormat,
     Ooms,
     Operators,
-    Program,
     Proof,
     Redaction,
     WithoutPeople,

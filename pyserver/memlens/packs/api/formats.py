@@ -88,25 +88,6 @@ class Writer(Struct, Generic[T], frozen=True, kw_only=True):
     write: Part[T]
 
 
-class Program(Struct, frozen=True, kw_only=True):
-    """A program of the user's that reads files of a format, which only it knows."""
-
-    setting: str
-    """In the editor, after ``memlens.``, as ``memray.python``."""
-    description: str
-    """In the help: ``a Python that has memray``."""
-
-    @property
-    def option(self) -> str:
-        """Its option of ``memlens ingest``."""
-        return f"--{self.setting.replace('.', '-')}"
-
-    @property
-    def variable(self) -> str:
-        """Its environment variable."""
-        return f"MEMLENS_{self.setting.replace('.', '_').upper()}"
-
-
 class Ooms(Protocol):
     """A module that explains out-of-memory events by the state of an allocator."""
 
@@ -174,8 +155,6 @@ class Format(Struct, frozen=True, kw_only=True):
     keeps_memory: bool = False
     """Whether its columns have the length that the file says beforehand, so that the memory of one can become
     another's. Of columns that grow while they are read too much would be kept."""
-    program: Program | None = None
-    """What reads the files where Memlens itself can't."""
     objects: Objects | None = None
     """Of heap dumps."""
     declarations: Declarations | None = None

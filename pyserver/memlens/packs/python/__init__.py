@@ -21,7 +21,6 @@ from memlens.packs.api import (
     Objects,
     Pack,
     Part,
-    Program,
     Proof,
     RuntimeKind,
     Scopes,
@@ -64,7 +63,6 @@ PACK = Pack(
     libraries=("python",),
     library_folders=("site-packages", "dist-packages"),
     language_libraries=("CPython",),
-    packages=("memray",),
     zip_files=((".npy", phrase("it contains arrays of NumPy")),),
     allocation_functions=True,
     formats=(
@@ -84,7 +82,6 @@ PACK = Pack(
             reader=Part(f"{_HERE}.memray"),
             file_names=("memray-*.bin", "*.memray.bin"),
             endings=("bin",),
-            program=Program(setting="memray.python", description="a Python that has memray"),
             not_redacted=(
                 phrase(
                     "memray's captures have the command line with its arguments, the process id, names of threads, and "

@@ -1,57 +1,33 @@
-"""memray's captures. The header is read here; what follows is private to each version of memray, so memray reads it.
+"""memray's captures, versions 9 to 13 of its file format, of all allocations or aggregated.
 
-Its ``FileReader`` runs in a separate process, with the interpreter that the setting ``memlens.memray.python`` names
-(else with ours, if memray is installed beside Memlens), and its output is what we read, see
-:mod:`memlens.packs.python.memray_reading`.
-
-Source of the header: ``src/memray/_memray/records.h`` and ``record_writer.cpp`` of memray.
+:mod:`memlens.packs.python.kernels.memray_records` reads the records and adds them up; this makes a Profile of the sums.
+A sample is a stack with a thread and an allocator; what a stack allocated in total is in samples of its own, one for
+each size of block.
 """
 
-import contextlib
-import os
-import struct
-import subprocess
-import sys
-import tempfile
-import threading
-from collections.abc import Iterator
 from pathlib import Path
-from typing import IO, Any, NamedTuple
 
-import msgspec
 import numpy as np
 
 from memlens.arrays import I64
-from memlens.errors import MemlensError, reason
 from memlens.formats.containers import Source
 from memlens.formats.errors import DamagedSnapshotError
-from memlens.formats.lz4_head import MAGIC as LZ4
-from memlens.formats.lz4_head import lz4_head
-from memlens.formats.stacks import Numbers, distinct_frames
+from memlens.formats.stacks import Numbers
 from memlens.formats.warnings import counted_warnings
-from memlens.model.frames import MOST_LINE, POSSIBLE_ARENA, Frames, SourceFrame, profiled_frame
+from memlens.model.frames import POSSIBLE_ARENA, Frames
 from memlens.model.info import FileWarning, ValueType
 from memlens.model.profile import LABEL_DTYPE, Column, Profile, ProfileTimes, sums_fit
+from memlens.packs.python.kernels import memray_records as kernel
 from memlens.packs.python.memray_arenas import Arenas
+from memlens.packs.python.memray_header import MAGIC, Header, read_header
+from memlens.packs.python.memray_stacks import Stacks
 from memlens.packs.python.memray_times import NEVER, End, times_of
-from memlens.programs import program
 from memlens.progress import Report
 from memlens.texts import Text, phrase
 from memlens.units import format_bytes
 
 KIND = "memray"
 
-MAGIC = b"memray\0"
-VERSIONS = {
-    9: ("1.4 to 1.6", ">=1.4,<1.7"),
-    10: ("1.7 to 1.10", ">=1.7,<1.11"),
-    11: ("1.11 to 1.18", ">=1.11,<1.19"),
-    12: ("1.19", ">=1.19,<1.20"),
-    13: ("1.20", ">=1.20,<1.21"),
-}
-"""The versions of memray that write and read each version of the header, for people and for pip."""
-
-KINDS = ("high_watermark", "leaked", "temporary", "total")
 VALUES = [
     ValueType("peak_bytes", "bytes", "peak", phrase("Live at the peak")),
     ValueType("peak_allocations", "count", "peak", phrase("Allocations live at the peak")),
@@ -68,433 +44,254 @@ VALUES = [
     ValueType("total_allocations", "count", "total", phrase("Allocations in total")),
 ]
 """Two values of each kind: bytes and count."""
+_PEAK, _LEAKED, _TEMPORARY, _TOTAL = range(0, len(VALUES), 2)
 
-_WITHOUT_PYTHON = 11
-"""The last version of the header without the version of Python."""
-_WITHOUT_KIND = 9
-"""The last version of the header without a byte that says whether the capture is aggregated."""
-_FIXED, _FIXED_WITHOUT_KIND = struct.Struct("<BBqqqq"), struct.Struct("<Bqqqq")
-_HEAD_BYTES = 1 << 16
-_MOST_WHOLE = 20_000_000
-"""The most records of a capture for which temporary allocations are read; memray holds each of them in memory."""
-_MOST_COUNTED = 2_000_000
-"""The most records of a capture for which totals are read; Python adds them up one by one."""
-_MOST_SECONDS = 3600
-"""A reader that takes longer hangs: memray's takes about a second for a million records."""
-_MOST_LINE_BYTES = 1 << 24
-_MOST_RECORDS = 10_000_000
-_MOST_SUM = 2**60
-_LARGEST = 2**63 - 1
+ALLOCATORS = (
+    "", "pymalloc_free", "pymalloc_malloc", "pymalloc_calloc", "pymalloc_realloc", "free", "malloc", "realloc",
+    "calloc", "posix_memalign", "aligned_alloc", "memalign", "valloc", "pvalloc", "mmap", "munmap",
+)  # fmt: skip
+"""By the kernel's numbers."""
+_MAPS = ALLOCATORS.index("mmap")
+
+_MOST_SIZES = 2_000_000
+"""The most samples with a size of blocks."""
+_NEVER = 0xFFFFFFFF
 _THREAD, _ALLOCATOR = 1, 2
 
 
-class MemrayNeededError(MemlensError):
-    """The version of memray that reads this file is missing."""
-
-    code = "needs-memray"
-
-
-class Header(NamedTuple):
-    """The part of the file before memray's private one. Times are in milliseconds since 1970."""
-
-    version: int
-    native: bool
-    aggregated: bool
-    allocations: int
-    start_ms: int
-    end_ms: int
-    command: str
-
-    @property
-    def needs(self) -> str:
-        """The versions of memray that read it, for people: ``1.7 to 1.10``."""
-        return VERSIONS[self.version][0]
-
-
 def sniff(head: bytes) -> bool:
-    """Whether the first bytes are those of a capture, in an LZ4 frame or not."""
-    return head.startswith(MAGIC) or (head.startswith(LZ4) and lz4_head(head, len(MAGIC)) == MAGIC)
+    """Whether the first bytes are those of a capture."""
+    return head.startswith(MAGIC)
 
 
-def read(source: Source, scratch: Path, report: Report) -> Profile:
-    """Read a capture with memray itself; ``report`` gets ``("reading", fraction)``.
+def read(source: Source, scratch: Path, report: Report) -> Profile:  # noqa: ARG001 - as all readers are called
+    """Read a capture while it is unpacked; ``report`` gets ``("reading", fraction)``.
 
-    Raises :class:`MemrayNeededError` if the version of memray that reads the file is missing,
-    :class:`DamagedSnapshotError`, or MemoryError.
+    Raises :class:`NotASnapshotError` for an unknown version, :class:`DamagedSnapshotError`, or MemoryError.
     """
-    header = _header(source)
-    python = _interpreter(source.tools.programs.get("memray.python", ""), header)
-    records = _Records(header)
-    with _on_disk(source, scratch) as path:
-        for row in _rows(python, path, header, scratch):
-            records.take(row, python)
-            if records.count % 10_000 == 0:
-                report("reading", min(0.9, records.count / 1_000_000))
-    report("reading", 1.0)
-    return records.profile()
-
-
-def _interpreter(named: str, header: Header) -> str:
-    """The path of the Python that was named: a bare name's in a folder of ``PATH``, never in the working directory.
-
-    Raises :class:`MemrayNeededError`.
-    """
-    if not named:
-        return sys.executable
-    # the process starts in another folder
-    found = program(named) if Path(named).name == named else Path(named).absolute()
-    if found is None:
-        raise MemrayNeededError(
-            phrase("There is no program {python} in the folders of PATH", python=named),
-            advice=_advice(header),
-        )
-    return str(found)
-
-
-def _header(source: Source) -> Header:
-    head = source.head(_HEAD_BYTES)
-    if head.startswith(LZ4):
-        head = lz4_head(head, _HEAD_BYTES)
-    if len(head) < len(MAGIC) + 8 + _FIXED.size:
-        raise DamagedSnapshotError(phrase("The capture is truncated within its header"))
-    at = len(MAGIC) + 4
-    version = int.from_bytes(head[len(MAGIC) : at], "little", signed=True)
-    at += 4 * (version > _WITHOUT_PYTHON)
-    fixed = _FIXED if version > _WITHOUT_KIND else _FIXED_WITHOUT_KIND
-    native, *kind, allocations, _, start, end = fixed.unpack_from(head, at)
-    command = head[at + fixed.size :].split(b"\0", 1)[0].decode("utf-8", "replace")
-    if version not in VERSIONS:
-        older = version < min(VERSIONS)
-        raise MemrayNeededError(
-            phrase(
-                "The capture has version {version} of memray's format, from memray before 1.4"
-                if older
-                else "The capture has version {version} of memray's format, which is newer than Memlens knows",
-                version=version,
-            ),
-            advice=phrase(
-                "Make a flame graph of it with the memray that recorded it: python -m memray flamegraph FILE."
-            )
-            if older
-            else phrase("Update Memlens; or record with memray 1.20."),
-        )
-    return Header(version, bool(native), kind == [1], allocations, start, end, command)
-
-
-@contextlib.contextmanager
-def _on_disk(source: Source, scratch: Path) -> Iterator[Path]:
-    """A path for memray: that of the capture, or of an unpacked copy."""
-    with source.path.open("rb") as file:
-        same = file.read(len(MAGIC)) == source.head(len(MAGIC))
-    if same:
-        yield source.path.absolute()
-        return
-    with tempfile.NamedTemporaryFile(dir=scratch, suffix=".bin") as copy:
-        copy.write(source.data)
-        copy.flush()
-        yield Path(copy.name)
-
-
-def _rows(python: str, path: Path, header: Header, scratch: Path) -> Iterator[list[Any]]:
-    """The output of the reading process, line by line."""
-    program = Path(__file__).with_name("memray_reading.py").read_text("utf-8")
-    whole = "1" if header.allocations <= _MOST_WHOLE else "0"
-    # to symbolise native frames, debuginfod would be queried over the network
-    unwanted = ("DEBUGINFOD_URLS", "PYTHONPATH", "PYTHONHOME", "PYTHONSTARTUP")
-    environment = {name: text for name, text in os.environ.items() if name not in unwanted}
-    environment |= {"PYTHONIOENCODING": "utf-8", "PYTHONSAFEPATH": "1"}
-    with tempfile.TemporaryFile(dir=scratch) as errors:
-        try:
-            # the user chose the interpreter; no shell is involved, and no argument comes from the capture
-            child = subprocess.Popen(  # noqa: S603
-                [python, "-c", program, str(path), str(_MOST_WHOLE), str(_MOST_COUNTED), whole],
-                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=errors, cwd=scratch, env=environment,
-            )  # fmt: skip
-        except OSError as error:
-            raise MemrayNeededError(
-                phrase(
-                    "The interpreter {python} can't be run: {reason}", python=python, reason=reason(error)
-                ),
-                advice=_advice(header),
-            ) from error
-        timer = threading.Timer(_MOST_SECONDS, child.kill)
-        timer.start()
-        done = False
-        try:
-            for row in _decoded(child.stdout):
-                done = done or row[:1] in (["done"], ["missing"], ["refused"], ["broken"])
-                yield row
-            status = child.wait()
-        finally:
-            timer.cancel()
-            child.kill()
-            child.wait()
-            if child.stdout is not None:
-                child.stdout.close()
-        if not done:
-            errors.seek(max(0, errors.seek(0, os.SEEK_END) - 300))
-            message = errors.read().decode("utf-8", "replace").strip().rpartition("\n")[2]
-            detail = f": {message}" if message else ""
-            raise DamagedSnapshotError(
-                phrase(
-                    "memray's reader ended (status {status}) before it had read the capture{detail}",
-                    status=str(status),
-                    detail=detail,
-                )
-            )
-
-
-def _decoded(stream: IO[bytes] | None) -> Iterator[list[Any]]:
-    decode = msgspec.json.Decoder(list[Any]).decode
-    while stream is not None and (line := stream.readline(_MOST_LINE_BYTES)):
-        try:
-            yield decode(line)
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
-            raise DamagedSnapshotError(
-                phrase("The output of memray's reader can't be read: {reason}", reason=str(error))
-            ) from error
-
-
-def _advice(header: Header) -> Text:
-    """The command to run, and where to put its result."""
-    folder = f"memray-{header.version}"
-    return phrase(
-        "Run: {command}, and set memlens.memray.python (on the command line MEMLENS_MEMRAY_PYTHON) to the path of "
-        "{python}.",
-        command=f'python3 -m venv {folder} && {folder}/bin/pip install "memray{VERSIONS[header.version][1]}"',
-        python=f"{folder}/bin/python",
+    header = read_header(source)
+    reader = kernel.Reader(
+        header.version, header.native, header.aggregated, max(0, header.start_ms), header.size_bytes
     )
+    for chunk in source.chunks(report):
+        if reader.feed(chunk) != kernel.OK or reader.ended:
+            break
+    if reader.error == kernel.TOO_MUCH:
+        raise DamagedSnapshotError(phrase("The sizes add up to more bytes than can be counted"))
+    reader.finish()
+    report("reading", 1.0)
+    return _Capture(reader, header, source).profile()
 
 
-class _Records:
-    """The output of memray's reader so far."""
+class _Capture:
+    """Converts the kernel's tables to the model."""
 
-    def __init__(self, header: Header) -> None:
+    def __init__(self, reader: kernel.Reader, header: Header, source: Source) -> None:
+        self.reader = reader
         self.header = header
-        self.count = 0
-        self.version = ""
-        self.frames: list[SourceFrame] = []
-        self.stacks: list[list[int]] = []
-        self.memory: list[tuple[int, int, int]] = []
-        self.peaks: list[int] = []
-        self.lived: list[tuple[int, I64]] = []
-        self.has_lifetimes = False
-        self.whole = True
-        self.samples: Numbers[tuple[int, str, str, int]] = Numbers()
-        """Stack, thread, allocator, and the size of one block if known, else 0."""
-        self.values: list[dict[int, list[int]]] = [{} for _ in KINDS]
-        self.broken = ""
-        self.arenas = Arenas()
-        self.reused_bytes = 0
-        self.impossible_rows = self.impossible_lines = 0
+        self.damage = self._damage()
+        if self.damage is not None and not reader.allocations:
+            raise DamagedSnapshotError(self.damage, offset=reader.error_offset if reader.error else None)
+        self.threads = np.asarray(reader.take("threads"))
+        self.places = np.asarray(reader.take("places"))
+        self.kinds = np.asarray(reader.take("kinds"))
+        self.memory = np.asarray(reader.take("memory"))
+        self.peaks = np.asarray(reader.take("peaks"))
+        keys = np.asarray(reader.take("lifetimes")).reshape(-1, 2)
+        lived = np.asarray(reader.take("lived"))
+        birth, death = (keys[:, 0] >> np.uint64(32)).astype(np.int64), keys[:, 0] & np.uint64(_NEVER)
+        self.lived = np.stack(
+            (birth, np.where(death == _NEVER, NEVER, death.astype(np.int64)), lived["bytes"], lived["count"]),
+            axis=1,
+        )
+        self.lived_place = keys[:, 1].astype(np.int64)
+        self.stacks = Stacks(reader, header, source)
 
-    def take(self, row: list[Any], python: str) -> None:
-        """Process one line of the output of the reading process, which ``python`` runs."""
-        header = self.header
-        match row:
-            case ["version", str(version)]:
-                self.version = version
-            case ["missing"]:
-                raise MemrayNeededError(
-                    phrase(
-                        "Reading a capture needs memray itself, which {python} doesn't have. This one was "
-                        "recorded by memray {needs} (file format {version})",
-                        python=python,
-                        needs=header.needs,
-                        version=header.version,
-                    ),
-                    advice=_advice(header),
-                )
-            case ["refused", str(why)]:
-                if "version" in why:
-                    raise MemrayNeededError(
-                        phrase(
-                            "The capture was recorded by memray {needs} (file format {version}), and {python} has "
-                            "memray {installed}, which doesn't read it",
-                            needs=header.needs,
-                            version=header.version,
-                            python=python,
-                            installed=self.version,
-                        ),
-                        advice=_advice(header),
-                    )
-                raise DamagedSnapshotError(
-                    phrase("memray {version} can't read the capture: {why}", version=self.version, why=why)
-                )
-            case ["broken", str(why)]:
-                self.broken = why
-            case ["done"]:
-                pass
-            case _ if not any(
-                takes(row) for takes in (self._takes_place, self._takes_figures, self._takes_impossible)
-            ):
-                raise DamagedSnapshotError(
-                    phrase("memray's reader printed something that no capture contains")
-                )
-
-    def _takes_place(self, row: list[Any]) -> bool:
-        match row:
-            case ["frame", str(function), str(file), int(line)]:
-                self.impossible_lines += not 0 <= line <= MOST_LINE
-                self.frames.append(profiled_frame(file, line, function))
-            case ["stack", [*frames]] if all(
-                isinstance(n, int) and 0 <= n < len(self.frames) for n in frames
-            ):
-                self.stacks.append(frames)
-            case _:
-                return False
-        return True
-
-    def _takes_figures(self, row: list[Any]) -> bool:
-        match row:
-            case ["record", str(kind), int(stack), str(thread), str(allocator), int(size), int(count)] if (
-                kind in KINDS
-                and 0 <= stack < len(self.stacks)
-                and 0 <= size < _MOST_SUM
-                and 0 <= count < _MOST_SUM
-            ):
-                self._add(kind, (stack, thread, allocator, 0), size, count)
-            case ["total", int(stack), str(thread), str(allocator), int(size), int(count)] if (
-                0 <= stack < len(self.stacks) and size >= 0 and count >= 0 and size * count < _MOST_SUM
-            ):
-                self._add("total", (stack, thread, allocator, size), size * count, count)
-            case ["lived", int(stack), str(thread), str(allocator), [*numbers]] if (
-                0 <= stack < len(self.stacks) and (rows := self._lifetimes(numbers)) is not None
-            ):
-                self._counted(len(rows))
-                if allocator == "mmap":
-                    for _, _, size, count in rows.tolist():
-                        self.arenas.see((stack, thread, allocator), size, count)
-                self.lived.append((self.samples[stack, thread, allocator, 0], rows))
-            case ["lived"]:
-                self.has_lifetimes = True
-            case ["memory", int(time), int(rss), int(heap)] if (
-                max(abs(time), abs(rss), abs(heap)) < _MOST_SUM
-            ):
-                self.memory.append((time, rss, heap))
-            case ["peaks", [*peaks]] if len(peaks) == len(self.memory) + 1 and all(
-                isinstance(size, int) and 0 <= size < _MOST_SUM for size in peaks
-            ):
-                self.peaks = peaks
-            case ["whole", int(whole)]:
-                self.whole = bool(whole)
-            case ["allocator", str(name), int(traced)]:
-                self.arenas.take(name, traced)
-            case ["reused", int(size)] if 0 < size < _MOST_SUM:
-                self.reused_bytes = size
-            case _:
-                return False
-        return True
-
-    def _takes_impossible(self, row: list[Any]) -> bool:
-        match row:
-            case ["record", str(kind), int(stack), str(), str(), int(), int()]:
-                known = kind in KINDS
-            case ["total", int(stack), str(), str(), int(), int()]:
-                known = True
-            case _:
-                return False
-        self.impossible_rows += 1
-        return known and 0 <= stack < len(self.stacks)
-
-    def _add(self, kind: str, sample: tuple[int, str, str, int], size: int, count: int) -> None:
-        self._counted(1)
-        # memray sums a place's temporary allocations under the allocator of the first one
-        if kind != "temporary":
-            self.arenas.see(sample[:3], size, count)
-        held = self.values[KINDS.index(kind)].setdefault(self.samples[sample], [0, 0])
-        held[0] += size
-        held[1] += count
-
-    def _counted(self, more: int) -> None:
-        self.count += more
-        if self.count > _MOST_RECORDS:
-            raise DamagedSnapshotError(
-                phrase("The capture has more than {most} distinct records", most=_MOST_RECORDS)
-            )
-
-    def _lifetimes(self, numbers: list[Any]) -> I64 | None:
-        """Rows of (first, last, bytes, count) without impossible figures, or None if a capture can't have them."""
-        if len(numbers) % 4 or not all(isinstance(n, int) for n in numbers):
+    def _damage(self) -> Text | None:
+        """What is wrong with the capture; None if it is whole, or its process was killed."""
+        reader = self.reader
+        at = reader.error_offset if reader.error else reader.position
+        messages = {
+            kernel.UNKNOWN_RECORD: phrase(
+                "The record at byte {at} is of a kind that memray doesn't write", at=at
+            ),
+            kernel.BAD_NUMBER: phrase("A number at byte {at} is larger than any that memray writes", at=at),
+            kernel.BAD_STACK: phrase("The record at byte {at} ends a function that didn't begin", at=at),
+            kernel.NO_THREAD: phrase("The record at byte {at} belongs to no thread", at=at),
+            kernel.BAD_REFERENCE: phrase(
+                "The record at byte {at} refers to one that isn't in the capture", at=at
+            ),
+            kernel.LONG_RECORD: phrase("The record at byte {at} is longer than 64 MiB", at=at),
+            kernel.TOO_MANY: phrase("The capture has more stacks, sizes or threads than can be numbered"),
+        }
+        if reader.error:
+            return messages[reader.error]
+        was_killed = not self.header.allocations and not self.header.aggregated
+        if reader.ended or (was_killed and reader.allocations):
             return None
-        possible = [
-            0 <= size < _MOST_SUM and 0 <= count < 2**32
-            for size, count in zip(numbers[2::4], numbers[3::4], strict=True)
-        ]
-        self.impossible_rows += possible.count(False)
-        if not all(possible):
-            numbers = [n for at, n in enumerate(numbers) if possible[at // 4]]
-        if not all(-1 <= n < _MOST_SUM for n in numbers):
-            return None
-        rows = np.array(numbers, np.int64).reshape(-1, 4)
-        first, last, *_ = rows.T
-        ends = (last == NEVER) | ((last > first) & (last <= len(self.memory)))
-        return rows if bool(((first >= 0) & (first <= len(self.memory)) & ends).all()) else None
+        return phrase("It ends after {at} bytes, within the recording", at=at)
+
+    # ---- samples ----
 
     def profile(self) -> Profile:
-        if self.broken and not self.count:
-            raise DamagedSnapshotError(
-                phrase(
-                    "memray {version} can't read the capture: {broken}",
-                    version=self.version,
-                    broken=self.broken,
-                )
-            )
-        keys = list(self.samples)
-        arenas = self.arenas.among(key[:3] for key in keys)
-        stacks, numbered = self._stacks(keys, arenas)
-        frames, numbers = distinct_frames([*self.frames, POSSIBLE_ARENA] if any(arenas) else self.frames)
-        starts = np.concatenate(([0, 0], np.cumsum([len(stack) for stack in stacks], dtype=np.int64)))
-        sequence = np.fromiter((frame for stack in stacks for frame in stack), np.int64)
-        columns = [np.zeros(len(keys), np.int64) for _ in VALUES]
-        for number, held in enumerate(self.values):
-            for sample, (size, count) in held.items():
-                columns[2 * number][sample] = min(size, _LARGEST)
-                columns[2 * number + 1][sample] = min(count, _LARGEST)
+        header, places = self.header, self.places
+        is_main = (self.threads["id"] == header.main_thread)[places["thread"]]
+        labels, threads = self._threads()
+        nodes = self.stacks.of_places(places, is_main)
+        thread_of_place = labels[places["thread"]]
+        # places differ in more than what is shown: in instructions of one line, and in lists of segments
+        groups, group = np.unique(
+            np.stack((nodes, thread_of_place, places["allocator"].astype(np.int64)), axis=1),
+            axis=0, return_inverse=True,
+        )  # fmt: skip
+        group = group.reshape(-1)
+        held = self._held(group, len(groups))
+        arenas = self._arenas(group)
+        is_arena = np.array(arenas.among(range(len(groups))), np.bool_)
+        for row in np.flatnonzero(is_arena).tolist():
+            groups[row, 0] = self.stacks.child(int(groups[row, 0]), POSSIBLE_ARENA)
+        columns, sizes, sample_group = self._samples(group, held)
         if not sums_fit(columns):
             raise DamagedSnapshotError(phrase("The sizes add up to more bytes than can be counted"))
-        present = [at for at in range(len(VALUES)) if at < 4 or self.values[at // 2]]
-        labels, strings = _labels(keys)
-        # stack 0 is the empty one
+        present = [
+            at
+            for at in range(len(VALUES))
+            if at < _TEMPORARY or columns[at & ~1].any() or columns[at | 1].any()
+        ]
+        texts, strings = _labels(groups[sample_group], threads)
+        is_arena = is_arena[sample_group]
         return Profile(
-            KIND, Frames(frames, starts.astype(np.uint64), numbers[sequence].astype(np.uint32)),
-            [VALUES[at] for at in present], 0,
-            np.array(numbered, np.uint32) + np.uint32(1), [columns[at] for at in present], labels, strings,
-            sizes=np.array([size for *_, size in keys], np.int64) if self.values[3] else None, times=self._times(),
-            settings=self._settings(),
-            warnings=[*self._warnings(), *self.arenas.warnings(*_held(columns, arenas))],
+            KIND, Frames(list(self.stacks.frames), np.zeros(1, np.uint64), np.empty(0, np.uint32)),
+            [VALUES[at] for at in present], 0, groups[sample_group, 0].astype(np.uint32),
+            [columns[at] for at in present], texts, strings,
+            sizes=sizes if sizes is not None and columns[_TOTAL + 1].any() else None,
+            times=self._times(group, sample_group), settings=self._settings(),
+            warnings=[
+                *self._warnings(),
+                *arenas.warnings(int(columns[_PEAK][is_arena].sum()), int(columns[_LEAKED][is_arena].sum())),
+                *self.stacks.warnings,
+            ],
+            tree=self.stacks.tree(),
         )  # fmt: skip
 
-    def _stacks(
-        self, keys: list[tuple[int, str, str, int]], arenas: list[bool]
-    ) -> tuple[list[list[int]], list[int]]:
-        """The stacks, and each key's stack; those of ``arenas`` are copies with an innermost frame that says so."""
-        copies: dict[int, int] = {}
-        numbered = [
-            copies.setdefault(stack, len(self.stacks) + len(copies)) if is_arena else stack
-            for (stack, *_), is_arena in zip(keys, arenas, strict=True)
+    def _threads(self) -> tuple[I64, list[str]]:
+        """The number of each thread's name, and the names."""
+        names: Numbers[str] = Numbers()
+        numbers = []
+        for thread, _, name, *_ in self.threads.tolist():
+            text = self.reader.text_at(name - 1) if name else ""
+            main = "main thread" if thread == self.header.main_thread else f"thread {thread:#x}"
+            numbers.append(names[text or main])
+        return np.array(numbers, np.int64), list(names)
+
+    def _held(self, group: I64, count: int) -> list[I64]:
+        """The values of each group but for its totals."""
+        columns = [np.zeros(count, np.int64) for _ in VALUES]
+        kinds, places = self.kinds, self.places
+        of_kind = group[kinds["place"]]
+        size = kinds["size"].astype(np.int64)
+        for value, counts in ((_PEAK, kinds["peak"]), (_TEMPORARY, kinds["temporary"])):
+            np.add.at(columns[value], of_kind, size * counts)
+            np.add.at(columns[value + 1], of_kind, counts)
+        np.add.at(columns[_PEAK], group, places["peak_bytes"])
+        np.add.at(columns[_PEAK + 1], group, places["peak_count"])
+        if self.header.aggregated:
+            np.add.at(columns[_LEAKED], group, places["bytes"])
+            np.add.at(columns[_LEAKED + 1], group, places["count"])
+        left = self.lived[:, 1] == NEVER
+        np.add.at(columns[_LEAKED], group[self.lived_place[left]], self.lived[left, 2])
+        np.add.at(columns[_LEAKED + 1], group[self.lived_place[left]], self.lived[left, 3])
+        return columns
+
+    def _samples(self, group: I64, held: list[I64]) -> tuple[list[I64], I64 | None, I64]:
+        """The values of all samples, the sizes of their blocks (0 if they have several), and each one's group.
+
+        There is a sample for each group that held anything, and one for each size of block that it allocated.
+        """
+        used = np.any([column != 0 for column in held], axis=0)
+        used[group[self.lived_place]] = True
+        of_kind, size, total = (
+            group[self.kinds["place"]], self.kinds["size"].astype(np.int64), self.kinds["total"],
+        )  # fmt: skip
+        has_sizes = len(total) <= _MOST_SIZES
+        if not has_sizes:
+            np.add.at(held[_TOTAL], of_kind, size * total)
+            np.add.at(held[_TOTAL + 1], of_kind, total)
+            used[of_kind] = True
+        chosen = np.flatnonzero(used)
+        columns = [column[chosen] for column in held]
+        if not has_sizes:
+            return columns, None, chosen
+        order = np.lexsort((size, of_kind))
+        of_kind, size, total = of_kind[order], size[order], total[order]
+        first = np.ones(len(order), np.bool_)
+        first[1:] = (of_kind[1:] != of_kind[:-1]) | (size[1:] != size[:-1])
+        starts = np.flatnonzero(first)
+        counts = np.add.reduceat(total, starts) if len(starts) else np.empty(0, np.int64)
+        none = np.zeros(len(starts), np.int64)
+        columns = [np.concatenate((column, none)) for column in columns]
+        columns[_TOTAL][len(chosen) :] = size[starts] * counts
+        columns[_TOTAL + 1][len(chosen) :] = counts
+        sizes = np.concatenate((np.zeros(len(chosen), np.int64), size[starts]))
+        return columns, sizes, np.concatenate((chosen, of_kind[starts]))
+
+    def _arenas(self, group: I64) -> Arenas:
+        """Which groups mapped only blocks of an arena's size."""
+        header, places, kinds = self.header, self.places, self.kinds
+        names_objects = any(
+            ALLOCATORS[number].startswith("pymalloc") for number in np.unique(places["allocator"])
+        )
+        arenas = Arenas(header.allocator, header.traced, names_objects=names_objects)
+        maps = places["allocator"] == _MAPS
+        rows = [
+            (np.flatnonzero(maps), places["peak_bytes"][maps], places["peak_count"][maps]),
         ]
-        return [*self.stacks, *([len(self.frames), *self.stacks[stack]] for stack in copies)], numbered
+        if header.aggregated:
+            rows.append((np.flatnonzero(maps), places["bytes"][maps], places["count"][maps]))
+        chosen = maps[kinds["place"]]
+        total = kinds["total"][chosen]
+        rows.append((kinds["place"][chosen], kinds["size"][chosen].astype(np.int64) * total, total))
+        chosen = maps[self.lived_place]
+        rows.append((self.lived_place[chosen], self.lived[chosen, 2], self.lived[chosen, 3]))
+        for place, sizes, counts in rows:
+            for number, size, count in zip(
+                group[place].tolist(), sizes.tolist(), counts.tolist(), strict=True
+            ):
+                if size or count:
+                    arenas.see(number, size, count)
+        return arenas
 
-    def _times(self) -> ProfileTimes | None:
-        if not self.memory:
+    # ---- over time ----
+
+    def _times(self, group: I64, sample_group: I64) -> ProfileTimes | None:
+        if not len(self.memory):
             return None
-        end = None
-        if self.peaks:
-            left = sum(size for size, _ in self.values[KINDS.index("leaked")].values())
-            end = End(self.header.end_ms, left, self.peaks)
-        lived = self.lived if self._has_flow() else None
-        return times_of(np.array(self.memory, np.int64), end, lived)
+        memory = np.stack([self.memory[name] for name in ("time_ms", "resident", "heap")], axis=1)
+        if self.header.aggregated:
+            return times_of(memory, None, None)
+        end = End(self.header.end_ms, self._left(), self.peaks)
+        # samples with a size follow the others
+        samples = np.full(len(self.places) and int(group.max()) + 1, -1, np.int64)
+        samples[sample_group[::-1]] = np.arange(len(sample_group))[::-1]
+        lived = self.lived
+        if shift := self.reader.shift:
+            lived = lived.copy()
+            lived[:, 0] <<= shift
+            lived[:, 1] = np.where(lived[:, 1] == NEVER, NEVER, lived[:, 1] << shift)
+            lived[:, :2] = np.minimum(lived[:, :2], len(memory))
+        return times_of(memory, end, (samples[group[self.lived_place]], lived))
 
-    def _has_flow(self) -> bool:
-        return self.has_lifetimes and bool(self.peaks) and not self.broken
+    def _left(self) -> int:
+        return int(self.lived[self.lived[:, 1] == NEVER, 2].sum())
+
+    # ---- what is said ----
 
     def _settings(self) -> dict[str, str | int]:
         header = self.header
         return {
-            "command": header.command, "file_format": header.version, "memray": self.version,
+            "command": header.command, "file_format": header.version, "memray": header.written_by,
             "native": int(header.native), "aggregated": int(header.aggregated), "allocations": header.allocations,
-            "python_allocator": self.arenas.allocator,
+            "python_allocator": header.allocator,
             # a recording whose process was killed has no end
             "written_ms": header.end_ms or header.start_ms,
         }  # fmt: skip
@@ -510,69 +307,55 @@ class _Records:
             add("killed", phrase(
                 "The recording is incomplete: the process was killed, and what it did last may be missing."
             ))  # fmt: skip
-        if self.broken:
-            said = phrase("The capture is damaged; the rest is missing: {error}", error=self.broken)
+        if self.damage is not None:
+            said = phrase("The capture is damaged; the rest is missing: {error}", error=self.damage)
             add("broken", said)
         if header.aggregated:
             add("aggregated", phrase(
                 "The capture was aggregated (--aggregate): it has no temporary allocations, and where an address was "
                 "used again without a free that memray saw, it has counted both allocations."
             ))  # fmt: skip
-        elif not self.whole:
-            add("large", phrase(
-                "The capture has more than {n} allocations and frees, so temporary allocations and what each "
-                "stack allocated in total are left out, and the curves have few points. memray's own reports "
-                "have them: python -m memray flamegraph --temporary-allocations, and --temporal.",
-                n=_MOST_WHOLE,
-            ))  # fmt: skip
-        elif not self.values[KINDS.index("total")] and self.count and not self.broken:
-            add("not-counted", phrase(
-                "The capture has more than {n} allocations and frees, so what each stack allocated in total "
-                "is left out; python -m memray stats has the sums.",
-                n=_MOST_COUNTED,
-            ))  # fmt: skip
-        rows = np.array(self.memory, np.int64).reshape(-1, 3)
-        ends_early = header.end_ms != 0 and header.end_ms < header.start_ms
         warnings += counted_warnings(
-            impossible_lines=self.impossible_lines,
-            impossible_rows=self.impossible_rows,
-            impossible_times=int(np.count_nonzero(np.diff(rows[:, 0]) < 0)),
-            impossible_figures=int(np.count_nonzero(rows[:, 1:] < 0)),
-            unknown_settings=sum((header.start_ms < 0, ends_early, header.allocations < 0)),
+            impossible_lines=self.stacks.impossible_lines,
+            impossible_rows=self.reader.impossible_rows,
+            impossible_times=int(np.count_nonzero(np.diff(self.memory["time_ms"]) < 0)),
+            unknown_settings=sum(
+                (
+                    header.start_ms < 0,
+                    header.end_ms != 0 and header.end_ms < header.start_ms,
+                    header.allocations < 0,
+                )
+            ),
         )
-        if self.reused_bytes:
+        reused = self.reader.held_bytes - self._left()
+        if not header.aggregated and reused > 0:
             add("reused", phrase(
                 "{size} lay at addresses that were used again without a free that memray saw: here "
                 "the later allocation ends the earlier one. memray's curve and its peak count both "
                 "until the end.",
-                size=format_bytes(self.reused_bytes),
+                size=format_bytes(reused),
             ))  # fmt: skip
-        if self.memory and self._has_flow():
+        if len(self.memory) and not header.aggregated:
             add("between-times", phrase(
                 "memray marks the time every 10 milliseconds, less often in a long run. Over time, an allocation that "
                 "was freed before the next mark counts as neither allocated nor freed, only in the peak."
             ))  # fmt: skip
-        elif self.memory:
+        elif len(self.memory):
             add("curve-only", phrase(
                 "memray recorded how much was live over time, but stacks only of the peak and of the end."
             ))  # fmt: skip
         return warnings
 
 
-def _held(columns: list[I64], arenas: list[bool]) -> tuple[int, int]:
-    """The live bytes of possible arenas, at the peak and at the end."""
-    chosen = np.array(arenas, np.bool_)
-    return int(columns[0][chosen].sum()), int(columns[2][chosen].sum())
-
-
-def _labels(keys: list[tuple[int, str, str, int]]) -> tuple[Column, dict[int, str]]:
+def _labels(groups: I64, threads: list[str]) -> tuple[Column, dict[int, str]]:
     """The thread and the allocator of each sample."""
     texts: Numbers[str] = Numbers()
-    labels = np.zeros(2 * len(keys), LABEL_DTYPE)
-    labels["sample"] = np.repeat(np.arange(len(keys)), 2)
-    labels["key"] = np.tile([_THREAD, _ALLOCATOR], len(keys))
-    labels["text"] = [
-        texts[text] + _ALLOCATOR + 1 for _, thread, allocator, _ in keys for text in (thread, allocator)
-    ]
+    of_threads = np.array([texts[name] for name in threads], np.int64)
+    of_allocators = np.array([texts[name] for name in ALLOCATORS], np.int64)
+    labels = np.zeros(2 * len(groups), LABEL_DTYPE)
+    labels["sample"] = np.repeat(np.arange(len(groups)), 2)
+    labels["key"] = np.tile([_THREAD, _ALLOCATOR], len(groups))
+    labels["text"][::2] = of_threads[groups[:, 1]] + _ALLOCATOR + 1
+    labels["text"][1::2] = of_allocators[groups[:, 2]] + _ALLOCATOR + 1
     strings = {number + _ALLOCATOR + 1: text for text, number in texts.items()}
     return labels, {_THREAD: "thread", _ALLOCATOR: "allocator"} | strings

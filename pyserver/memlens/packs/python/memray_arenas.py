@@ -16,36 +16,27 @@ from memlens.texts import phrase
 from memlens.units import format_bytes
 
 _ARENA_BYTES = (256 << 10, 1 << 20)
-_MAPS = "mmap"
 _POOLED = ("pymalloc", "mimalloc")
 """memray's names of Python's allocators with pools; "pymalloc debug" is another."""
-_MOST_NAME = 200
-
-Place = tuple[int, str, str]
-"""A stack, a thread and an allocator."""
 
 
 class Arenas:
-    """Finds the places that mapped only blocks of an arena's size."""
+    """Finds the groups of allocations that mapped only blocks of an arena's size."""
 
-    def __init__(self) -> None:
-        self.allocator = ""
-        """memray's name of Python's allocator; empty if the capture doesn't have it."""
-        self._traced = -1
-        self._only_arenas: dict[Place, bool] = {}
-        self._names_objects = False
+    def __init__(self, allocator: str, traced: int, *, names_objects: bool) -> None:
+        """``allocator`` is Python's as memray calls it; ``traced`` says whether its allocations were recorded.
 
-    def take(self, allocator: str, traced: int) -> None:
-        """Take the name of Python's allocator, and whether its allocations were recorded: 1, 0, or -1 (unknown)."""
-        self.allocator, self._traced = allocator[:_MOST_NAME], traced
+        That is 1, 0, or -1 if unknown: then it shows by whether any object of Python was (``names_objects``).
+        """
+        self.allocator = allocator
+        self._traced = traced
+        self._names_objects = names_objects
+        self._only_arenas: dict[int, bool] = {}
 
-    def see(self, place: Place, size_bytes: int, count: int) -> None:
-        """Add some allocations of a place; ``count`` is 0 for a part of one."""
-        if place[2] == _MAPS:
-            alike = count > 0 and any(size_bytes == count * arena for arena in _ARENA_BYTES)
-            self._only_arenas[place] = alike and self._only_arenas.get(place, True)
-        elif place[2].startswith("pymalloc"):
-            self._names_objects = True
+    def see(self, group: int, size_bytes: int, count: int) -> None:
+        """Add some mappings of a group; ``count`` is 0 for a part of one."""
+        alike = count > 0 and any(size_bytes == count * arena for arena in _ARENA_BYTES)
+        self._only_arenas[group] = alike and self._only_arenas.get(group, True)
 
     @property
     def untraced(self) -> bool:
@@ -53,10 +44,10 @@ class Arenas:
         pooled = self.allocator.startswith(_POOLED)
         return pooled and (not self._names_objects if self._traced < 0 else self._traced == 0)
 
-    def among(self, places: Iterable[Place]) -> list[bool]:
-        """The places among ``places`` that may have mapped arenas."""
+    def among(self, groups: Iterable[int]) -> list[bool]:
+        """The groups among ``groups`` that may have mapped arenas."""
         untraced = self.untraced and self.allocator.startswith("pymalloc")
-        return [untraced and self._only_arenas.get(place, False) for place in places]
+        return [untraced and self._only_arenas.get(group, False) for group in groups]
 
     def warnings(self, at_peak: int, at_end: int) -> list[FileWarning]:
         """The warning about arenas, with the bytes of such places."""

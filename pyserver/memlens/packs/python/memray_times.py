@@ -22,15 +22,15 @@ class End(NamedTuple):
 
     ms: int
     live_bytes: int
-    peaks: list[int]
+    peaks: I64
 
 
-def times_of(memory: I64, end: End | None, lived: list[tuple[int, I64]] | None) -> ProfileTimes:
+def times_of(memory: I64, end: End | None, lived: tuple[I64, I64] | None) -> ProfileTimes:
     """The memory records (ms, RSS, heap), which memray writes every ten milliseconds, in a limited number of bins.
 
-    The end is an edge if it is known. ``lived`` are samples with rows of (first, last, bytes, count): how many
-    allocations were made before memory record ``first`` and freed before ``last``, or :data:`NEVER`; both may be the
-    number of records, for the end. Without ``lived`` there are only curves. An allocation that was made and freed
+    The end is an edge if it is known. ``lived`` are samples, and for each a row of (first, last, bytes, count): how
+    many allocations were made before memory record ``first`` and freed before ``last``, or :data:`NEVER`; both may be
+    the number of records, for the end. Without ``lived`` there are only curves. An allocation that was made and freed
     between different memory records, but within one bin, counts as allocated and freed in that bin.
     """
     rows = memory.copy()
@@ -42,7 +42,7 @@ def times_of(memory: I64, end: End | None, lived: list[tuple[int, I64]] | None) 
         last_ms = int(rows[-1, 0])
         ended = max(last_ms, min(end.ms, last_ms + _MOST_TAIL_MS))
         rows = np.append(rows, [[ended, rows[-1, 1], end.live_bytes]], axis=0)
-        highest = np.maximum(np.array(end.peaks, np.int64), rows[:, 2])
+        highest = np.maximum(end.peaks, rows[:, 2])
     step = -(-len(rows) // _MOST_EDGES)
     last = np.append(np.arange(step - 1, len(rows) - 1, step), len(rows) - 1)
     edges = rows[last]
@@ -63,10 +63,9 @@ def times_of(memory: I64, end: End | None, lived: list[tuple[int, I64]] | None) 
     return ProfileTimes(time_us, series, peaks, offsets, changes, has_short_lived=False)
 
 
-def _changes(last: I64, lived: list[tuple[int, I64]]) -> tuple[I64, Column]:
+def _changes(last: I64, lived: tuple[I64, I64]) -> tuple[I64, Column]:
     """The edges of changes, ascending, and the changes. ``last`` is the number of each edge's last record."""
-    sample = np.repeat(np.array([number for number, _ in lived], np.int64), [len(each) for _, each in lived])
-    rows = np.concatenate([np.empty((0, 4), np.int64), *(each for _, each in lived)])
+    sample, rows = lived
     freed = rows[:, 1] != NEVER
     edge = np.searchsorted(last, np.concatenate((rows[:, 0], rows[freed, 1])))
     sample = np.concatenate((sample, sample[freed]))

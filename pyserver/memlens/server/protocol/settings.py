@@ -41,10 +41,6 @@ class Settings(Struct, frozen=True, kw_only=True):
     """Summaries of fleets, folders or databases, that count as open as long as they are named."""
     fleet_figures: bool = True
     """Whether hovers and code lenses also show the most over the ranks of open fleets."""
-    programs: dict[str, str] = {}
-    """Programs that read formats which only they know, by their settings without ``memlens.``; each may begin with a
-    variable as a path mapping may."""
-
     symbol_folders: list[str] = []
     """Where binaries of native programs and their debug files are looked for first; they may begin with a variable."""
 

@@ -437,15 +437,13 @@ class Registry:
     def _ingest_options(self) -> list[str]:
         memory_bytes = self._configuration.settings.memory_limit_bytes or limits.default_bytes()
         limit = ["--memory-limit", str(memory_bytes)] if memory_bytes else []
-        named = self._configuration.programs
-        tools = [f"{each.option}={named[each.setting]}" for each in packs.programs() if each.setting in named]
         if self.readable is None:
             folders = [f"--source-folder={path}" for _, path in self._configuration.folders]
         else:
             folders = ["--only-folders", *(f"--source-folder={path}" for path in self.readable())]
         folders += [f"--symbols={path}" for path in self._configuration.symbol_folders]
         # findings are asked for when the first picture is there
-        return [*self._cache_options(), *limit, *tools, *folders, "--no-findings"]
+        return [*self._cache_options(), *limit, *folders, "--no-findings"]
 
     def _cache_options(self) -> list[str]:
         options = ["--cache-limit", str(max(1, self._configuration.settings.cache_limit_bytes))]
