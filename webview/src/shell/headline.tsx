@@ -59,7 +59,11 @@ export function Headline({ summary, session, next: step }: HeadlineProps): VNode
     ending ?? findings.find((each) => !each.is_note && (headline === null || !isSaid(each, headline)));
   const failed = headline?.rule === 'out_of_memory';
   // A heap dump's headline has its findings in it: the first stands beside its size, the others are listed.
-  const above = sentences.slice(0, headline?.rule === 'heap' ? 2 : ending && !failed ? -1 : undefined);
+  const isListed = (text: string): boolean => findings.some((each) => each.text.startsWith(text));
+  const above =
+    headline?.rule === 'heap'
+      ? sentences.filter(({ text }, at) => at < 2 || !isListed(text))
+      : sentences.slice(0, ending && !failed ? -1 : undefined);
   const shown = failed || (headline?.rule === 'heap' && above.length > 1) ? undefined : next;
   // what the rows say as a whole isn't said again
   const isWhole = (each: SnapshotFinding): boolean =>
