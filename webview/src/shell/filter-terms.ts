@@ -25,6 +25,9 @@ export function findingTerms(titles: readonly string[]): readonly Offer[] {
   }));
 }
 
+/** Terms that change a trace; what isn't changed is none. */
+const CHANGES = ['without:', 'halve:', 'free-at-once:', 'recompute:'];
+
 /** Values of these terms are offered once the term is typed. */
 const WITH_VALUES = ['category:', 'finding:'];
 
@@ -48,7 +51,8 @@ export function offersFor(word: string, terms: readonly Offer[]): readonly Offer
   const typed = word.slice(not.length);
   const start = plain(typed);
   return terms
-    .filter(({ text }) => plain(text).startsWith(start) && text !== typed && !(not && text === '-'))
+    .filter(({ text }) => plain(text).startsWith(start) && text !== typed)
+    .filter(({ text }) => not === '' || (text !== '-' && !CHANGES.includes(text)))
     .filter(({ text }) =>
       WITH_VALUES.every((term) => !text.startsWith(term) || text === term || start.startsWith(term)),
     )

@@ -105,12 +105,7 @@ const NO_PYTHON = 'no-python';
 const NO_LIBRARIES = 'no-libraries';
 
 /** What one of its buttons asks the host for. */
-export type FailedAction =
-  | 'retry'
-  | 'openAsText'
-  | 'installPython'
-  | 'openPythonSetting'
-  | 'showLog';
+export type FailedAction = 'retry' | 'openAsText' | 'installPython' | 'openPythonSetting' | 'showLog';
 
 interface FailedProps {
   readonly problem: Problem;
