@@ -244,6 +244,10 @@ describe('the heat of lines', () => {
     assert.equal(server.count('memlens/knownDocuments'), 1);
     server.last('memlens/knownDocuments').resolve({ known: [true] });
     await settle();
+    server.last('memlens/lineFindings').resolve({ lines: [2, 40] });
+    await settle();
+    const marked = [...editor.drawn.values()].flat().map(({ range: at }) => at?.start.line);
+    assert.deepEqual(marked, [1], 'of the lines that there are');
     const changed = { message: 'Changed', lines: [] };
     const lines = [heatLine(3, 64 * MIB), heatLine(4, MIB, { changed }), heatLine(40, MIB)];
     const asked = server.last('memlens/lineHeat');
@@ -265,7 +269,7 @@ describe('the heat of lines', () => {
       ],
     );
     const places = [...editor.drawn.values()].filter((each) => each.length > 0).length;
-    assert.equal(places, 3, 'a bar, the outline of one, and the texts');
+    assert.equal(places, 4, 'a finding, a bar, the outline of one, and the texts');
     server.setOpen(0);
     await wait();
     assert.ok([...editor.drawn.values()].every((each) => each.length === 0));

@@ -103,6 +103,7 @@ describe('settings', () => {
     assert.deepEqual(readSettings(memory.typed), {
       path_mappings: { '/a': '/b' },
       remembered_paths: { '/x/a.py': '/w/a.py' },
+      findings: true,
       code_lens: true,
       hover: true,
       measure: 'total',

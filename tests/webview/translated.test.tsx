@@ -43,7 +43,7 @@ import { comparing, Toolbar } from '../../webview/src/shell/toolbar';
 import { gapParts, gapSentence } from '../../webview/src/timeline/gap';
 import { Lanes } from '../../webview/src/timeline/lanes';
 import { timelineMenu } from '../../webview/src/timeline/menu';
-import type { Missing } from '../../webview/src/timeline/frames-list';
+import type { Missing } from '../../webview/src/timeline/missing-source';
 import { Panel } from '../../webview/src/timeline/panel';
 import { ScopeBar } from '../../webview/src/timeline/scope';
 import type { Selected } from '../../webview/src/timeline/selection';

@@ -102,12 +102,16 @@ export class FindingMarks extends Disposable {
     }),
   );
 
+  readonly #marked = new WeakSet<vscode.TextEditor>();
+
   draw(editor: vscode.TextEditor, lines: readonly number[]): void {
     const { document } = editor;
     const shown = lines.filter((line) => line <= document.lineCount);
+    if (shown.length > 0) this.#marked.add(editor);
+    else if (!this.#marked.delete(editor)) return;
     editor.setDecorations(
       this.#mark,
-      shown.map((line) => rangeOf(document, line)),
+      shown.map((line) => ({ range: rangeOf(document, line) })),
     );
   }
 }

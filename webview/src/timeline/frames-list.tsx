@@ -14,6 +14,7 @@ import { Phrase } from '../widgets/phrase';
 import { hasSource, placeOf } from '../base/format';
 import { fileName } from '../base/paths';
 import { exactly, shorten, visible } from '../base/text';
+import { missingOf, type Missing } from './missing-source';
 import type { TimelineSession } from './session';
 
 /** What of its view a list of frames changes. */
@@ -75,24 +76,6 @@ export function foldFrames(
     else runs.push({ folded: true, frames: [frame] });
   }
   return runs.map((run) => ({ folded: run.folded && run.frames.length >= FOLD_FROM, frames: run.frames }));
-}
-
-/** A file that was asked for and not found. */
-export interface Missing {
-  readonly file: string;
-  readonly line: number;
-  /** Where it was looked for. */
-  readonly lookedFor: string;
-}
-
-/** Those that are missing, with another one. */
-export function withMissing(missing: readonly Missing[], one: Missing): readonly Missing[] {
-  return [...missing.filter(({ file, line }) => file !== one.file || line !== one.line), one];
-}
-
-/** What is known to be missing of a frame's file. */
-export function missingOf(missing: readonly Missing[], { file, line }: Frame): Missing | undefined {
-  return missing.find((each) => each.file === file && each.line === line);
 }
 
 interface FrameListProps {

@@ -9,15 +9,8 @@ import type { Frame, LineAnswer, StackAnswer, Totals } from '../../../extension/
 import { css, type Rgb } from '../canvas/colour';
 import type { IconName } from '../widgets/icon';
 import { bytes, codeClass, exactBytes, hasSource, nameOf, placeOf } from '../base/format';
-import {
-  FoldedSection,
-  FrameList,
-  MissingNote,
-  missingOf,
-  partsOf,
-  type FrameContext,
-  type Missing,
-} from './frames-list';
+import { FoldedSection, FrameList, MissingNote, partsOf, type FrameContext } from './frames-list';
+import { missingOf, type Missing } from './missing-source';
 import type { PanelRoom } from '../shell/frame';
 import { IconButton } from '../widgets/icon-button';
 import { shortName } from '../base/symbols';

@@ -32,7 +32,7 @@ import { SHARED_COMMANDS } from '../shell/share';
 import { Bookmarks } from './bookmarks';
 import { Cursors, type CursorState } from './cursors';
 import { Flags } from './flags';
-import type { Missing } from './frames-list';
+import type { Missing } from './missing-source';
 import { Grouping } from './grouping';
 import { Plot } from './plot';
 import type { Preference } from './render/create';

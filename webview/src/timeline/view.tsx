@@ -32,7 +32,7 @@ import { BackdropData } from './backdrop-data';
 import { BookmarkTour } from './bookmark-tour';
 import { runAction } from './commands';
 import { DeviceData } from './device-data';
-import { withMissing } from './frames-list';
+import { withMissing } from './missing-source';
 import { gestures } from './gestures';
 import { Hover } from './hover';
 import { PointerInput } from './input/pointer';
