@@ -8,14 +8,14 @@ import { t } from '../base/l10n';
 import { exactly, shorten } from '../base/text';
 import { besideBox, childBox, fillingBoxes, parentBox, type BoxFacts } from './boxes';
 import { panned, WHOLE, zoomed } from './camera';
-import type { FlamePane } from './pane';
+import type { FlameGraph } from './graph';
 import { STACK_KEYS, type FlameAction } from './keys';
 import type { FlamePlot } from './plot';
 import { isDrawn } from './settings';
 import { nameText } from './words';
 
 export class FlameCommands {
-  constructor(private readonly graph: FlamePane) {}
+  constructor(private readonly graph: FlameGraph) {}
 
   /** Whether it is known which objects a box allocated. */
   get hasObjects(): boolean {

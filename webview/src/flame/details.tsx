@@ -14,8 +14,7 @@ import { count, exactBytes } from '../base/format';
 import { t } from '../base/l10n';
 import { shorten } from '../base/text';
 import { changeOf, changeSentence, changeText, sideFigures, turnOf, type Sided } from './difference';
-import { openLine, opens, type ShownNode } from './graph';
-import type { FlamePane } from './pane';
+import { openLine, opens, type FlameGraph, type ShownNode } from './graph';
 import { both, kindOf, nameText, share } from './words';
 
 const CALLERS_SHOWN = 40;
@@ -23,7 +22,7 @@ const CALLERS_SHOWN = 40;
 export class FlameDetails {
   private readonly shown = signal<ShownNode | null>(null);
 
-  constructor(private readonly graph: FlamePane) {}
+  constructor(private readonly graph: FlameGraph) {}
 
   readonly View = (): VNode => {
     const shown = this.shown.value;
@@ -48,7 +47,7 @@ export class FlameDetails {
 }
 
 interface Props extends ShownNode {
-  readonly graph: FlamePane;
+  readonly graph: FlameGraph;
 }
 
 function Details(props: Props): VNode {
@@ -216,7 +215,7 @@ interface LineProps {
   readonly line: FlameLine;
   readonly name: FlameName;
   readonly isCount: boolean;
-  readonly graph: FlamePane;
+  readonly graph: FlameGraph;
 }
 
 function Line({ line, name, isCount, graph }: LineProps): VNode {
@@ -247,7 +246,7 @@ function Line({ line, name, isCount, graph }: LineProps): VNode {
   );
 }
 
-function Caller({ node, graph }: { readonly node: FlameNode; readonly graph: FlamePane }): VNode {
+function Caller({ node, graph }: { readonly node: FlameNode; readonly graph: FlameGraph }): VNode {
   const sided = graph.question.sided();
   const figures = sided ? changeSentence(changeOf(node.sides), sided) : both(node.bytes, node.count);
   return (

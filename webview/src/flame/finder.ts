@@ -3,7 +3,7 @@
 import type { FlameNode, FlameSearchAnswer } from '../../../extension/shared/protocol.gen';
 import { Latest } from '../base/latest';
 import { plural, t } from '../base/l10n';
-import type { FlamePane } from './pane';
+import type { FlameGraph } from './graph';
 import { amount, share } from './words';
 
 export class FlameFinder {
@@ -12,7 +12,7 @@ export class FlameFinder {
   private isCount = false;
   private readonly latest = new Latest();
 
-  constructor(private readonly graph: FlamePane) {}
+  constructor(private readonly graph: FlameGraph) {}
 
   search(text: string, isCount: boolean): void {
     this.cancel();

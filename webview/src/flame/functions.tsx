@@ -11,8 +11,7 @@ import { LazyTree } from '../widgets/lazy-tree';
 import type { GridCell } from '../widgets/grid';
 import { changeCell, isCharged, nameCell, shareCell, sizeCell } from './cells';
 import { countText } from './difference';
-import type { Opening } from './graph';
-import type { FlamePane } from './pane';
+import type { FlameGraph, Opening } from './graph';
 
 type Functions = FlameFunctionsAnswer & LazyAnswer<FlameFunction>;
 
@@ -39,7 +38,7 @@ export class FlameFunctions {
   private isCount = false;
   private chosen: number | null = null;
 
-  constructor(private readonly graph: FlamePane) {
+  constructor(private readonly graph: FlameGraph) {
     this.rows = new LazyRows<FlameFunction, Functions>(
       {
         ask: (_, offset, limit) => {

@@ -15,6 +15,7 @@ import { FlameCrumbs } from './crumbs';
 import { FlameDetails } from './details';
 import { changeFigures, type Sided } from './difference';
 import { FlameFinder } from './finder';
+import type { FlameGraph } from './graph';
 import { FlameHover } from './hover';
 import { ChangeLegend } from './legend';
 import { FlamePlot } from './plot';
@@ -52,7 +53,7 @@ export const flamePane = (context: SetFlameContext, First?: ComponentType): Flam
   );
 
 /** A flame graph with all that belongs to it; `kept` is how it is shown, `source` whom it asks. */
-export class FlamePane implements Pane {
+export class FlamePane implements Pane, FlameGraph {
   readonly question: FlameQuestion;
   readonly places: Places;
   readonly toolbar: FlameToolbar;

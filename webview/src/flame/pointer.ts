@@ -1,10 +1,10 @@
 // What the pointer does to a flame graph.
 
 import { openMenu } from '../widgets/menu';
-import type { FlamePane } from './pane';
+import type { FlameGraph } from './graph';
 import { listenToPointer } from './input';
 
-export function listenTo(of: FlamePane): void {
+export function listenTo(of: FlameGraph): void {
   const { plot, hover, selection } = of;
   listenToPointer(plot, {
     hovered: (box, x, y) => hover.show(box, x, y),

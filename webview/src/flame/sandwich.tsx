@@ -8,8 +8,7 @@ import { count, plural, t } from '../base/l10n';
 import { shorten } from '../base/text';
 import { IconButton } from '../widgets/icon-button';
 import { FlameFunctions } from './functions';
-import { opens } from './graph';
-import type { FlamePane } from './pane';
+import { opens, type FlameGraph } from './graph';
 import type { Half } from './question';
 import { FlameTree } from './tree';
 import { kindOf, nameText } from './words';
@@ -28,7 +27,7 @@ export class FlameSandwich {
   private readonly callees: FlameTree;
   private readonly chosen = signal<Chosen | null>(null);
 
-  constructor(private readonly graph: FlamePane) {
+  constructor(private readonly graph: FlameGraph) {
     const half = (name: string, direction: Half): FlameTree =>
       new FlameTree(name, graph, () => graph.question.halfOf(direction), { narrow: true });
     this.functions = new FlameFunctions(graph);
@@ -85,7 +84,7 @@ export class FlameSandwich {
 }
 
 interface HeadProps extends Chosen {
-  readonly graph: FlamePane;
+  readonly graph: FlameGraph;
 }
 
 function Head({ name, answer, isCount, graph }: HeadProps): VNode {

@@ -6,8 +6,7 @@ import { isCancelled, Latest } from '../base/latest';
 import { plural, t } from '../base/l10n';
 import type { BoxFacts } from './boxes';
 import { changeOf, changeSentence } from './difference';
-import { openLine, opens, type Opening } from './graph';
-import type { FlamePane } from './pane';
+import { openLine, opens, type FlameGraph, type Opening } from './graph';
 import type { FlameQuestion } from './question';
 import type { TreeParams } from './settings';
 import { amount, nameText, nodeSentence, share } from './words';
@@ -21,7 +20,7 @@ export class FlameSelection {
   private waiting: ((name: FlameName) => void) | null = null;
   private readonly latest = new Latest();
 
-  constructor(private readonly graph: FlamePane) {}
+  constructor(private readonly graph: FlameGraph) {}
 
   /** The node that is selected in the picture; null for none, and for boxes that are merged. */
   get node(): number | null {

@@ -13,14 +13,15 @@ import { SettingChoice, SettingRow, Settings } from '../shell/settings';
 import { Dropdown, Toggle } from '../widgets/choice';
 import { debounce } from '../widgets/dom';
 import { IconButton } from '../widgets/icon-button';
-import type { FlamePane } from './pane';
-import type { FlamePlot } from './plot';
+import type { FlameGraph } from './graph';
 import type { FlameSettings, Form } from './settings';
 import { nameText } from './words';
 import { keepTyping } from '../shell/keyboard';
 
 /** What of the graph its controls change. */
-type Controlled = Pick<FlamePane, 'change' | 'goToMatch'> & { readonly plot: Pick<FlamePlot, 'surface'> };
+type Controlled = Pick<FlameGraph, 'change' | 'goToMatch'> & {
+  readonly plot: Pick<FlameGraph['plot'], 'surface'>;
+};
 
 type Bound = 'value' | 'order';
 

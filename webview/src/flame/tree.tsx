@@ -10,8 +10,7 @@ import { LazyRows, type NodeRow } from '../widgets/lazy-rows';
 import { LazyTree } from '../widgets/lazy-tree';
 import type { GridCell, GridColumn } from '../widgets/grid';
 import { comparedCells, isCharged, nameCell, shareCell, sizeCell } from './cells';
-import type { Opening } from './graph';
-import type { FlamePane } from './pane';
+import type { FlameGraph, Opening } from './graph';
 import type { TreeParams } from './settings';
 
 export interface FlameTreeOptions {
@@ -33,7 +32,7 @@ export class FlameTree {
 
   constructor(
     private readonly label: string,
-    private readonly graph: FlamePane,
+    private readonly graph: FlameGraph,
     /** Which tree it is. */
     params: () => TreeParams,
     private readonly options: FlameTreeOptions = {},

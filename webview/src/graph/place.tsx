@@ -4,7 +4,7 @@ import type { VNode } from 'preact';
 import { t } from '../base/l10n';
 import { fileName } from '../base/paths';
 import { shorten, visible } from '../base/text';
-import type { GraphSession } from './session';
+import type { Session } from '../shell/session';
 
 export function PlaceButton({
   file,
@@ -13,7 +13,7 @@ export function PlaceButton({
 }: {
   readonly file: string;
   readonly line: number;
-  readonly context: GraphSession;
+  readonly context: Pick<Session, 'openFrame'>;
 }): VNode {
   return (
     <button

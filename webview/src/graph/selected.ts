@@ -1,10 +1,9 @@
 // Which rows and boxes of a heap dump are selected.
 
-import type { HeapSelection } from '../../../extension/shared/messages';
-import type { GraphSession } from './session';
+import type { GraphState, HeapSelection } from '../../../extension/shared/messages';
 
 /** Whether a row's own is what is selected; a row that has none, as a package, never is. */
-export function isSelected({ state }: Pick<GraphSession, 'state'>, own: HeapSelection | null): boolean {
+export function isSelected({ state }: { readonly state: GraphState }, own: HeapSelection | null): boolean {
   return own !== null && sameSelection(state.selection, own);
 }
 

@@ -18,7 +18,7 @@ import { WHOLE } from '../flame/camera';
 import { KeptFlame } from '../flame/settings';
 import { Session, type Topics } from '../shell/session';
 import { SHARED_COMMANDS } from '../shell/share';
-import { HeapBookmarks } from './bookmarks';
+import { HeapBookmarks } from './heap-bookmarks';
 import { located } from './groups';
 import { restoreGraph } from './state';
 

@@ -2,12 +2,12 @@
 
 import type { AllocationSet, MomentAnswer } from '../../../extension/shared/protocol.gen';
 import { signal } from '@preact/signals';
-import type { Api } from '../api';
 import { Latest } from '../base/latest';
 import type { Axis } from '../base/devices';
 import type { PickedMoment } from '../canvas/marks';
 import { time } from '../base/format';
 import { count, t } from '../base/l10n';
+import type { ShownTrace } from './shown-trace';
 
 export type Scope = 'peak' | 'cursor' | 'between';
 export type SetKind = AllocationSet['kind'];
@@ -35,14 +35,7 @@ export class Cursors {
   /** Where a cursor is about to be. */
   private wanted: number | null = null;
 
-  /** @param view the session */
-  constructor(
-    private readonly view: {
-      readonly api: Api;
-      readonly filterAsIf: string;
-      readonly failed: (error: unknown) => void;
-    },
-  ) {}
+  constructor(private readonly view: Pick<ShownTrace, 'api' | 'filterAsIf' | 'failed'>) {}
 
   /** What is picked; another object when it is another. */
   get now(): Picked {

@@ -8,11 +8,10 @@ import type { Flag, PickedMoment } from '../canvas/marks';
 import { using } from '../base/follow';
 import { bandTexts } from '../base/format';
 import type { Pending } from '../base/request';
-import type { TimelineSession } from './session';
 import { PlotArea } from './plot-area';
 import { PlotCamera } from './plot-camera';
 import { NO_BACKDROP, type Backdrop } from './scene/backdrop';
-import { RendererHost } from './render/create';
+import { RendererHost, type Preference } from './render/create';
 import { labelSpots, type LabelSpot } from './render/labels';
 import { rectsOf } from './render/outline';
 import { drawOverlay } from './render/overlay';
@@ -28,14 +27,12 @@ import type { Axis } from '../base/devices';
 import { debounce, element } from '../widgets/dom';
 import { theme } from '../canvas/theme';
 import { STACKED, type PlotKind } from './plot-kind';
+import type { ShownTrace } from './shown-trace';
 
 const REST_MS = 120;
 
 /** What of its view a picture asks about. */
-type PlotContext = Pick<
-  TimelineSession,
-  'api' | 'device' | 'axis' | 'filter' | 'filterAsIf' | 'names' | 'renderer' | 'failed'
->;
+type PlotContext = ShownTrace & { readonly renderer: Preference };
 
 export class Plot {
   /** Pictures drawn since the view was opened. */

@@ -10,7 +10,7 @@ import type {
   StepParams,
 } from '../../../extension/shared/protocol.gen';
 import { signal } from '@preact/signals';
-import type { TimelineSession } from './session';
+import type { ShownTrace } from './shown-trace';
 import { RequestError, type Pending } from '../base/request';
 import { Questions } from '../base/latest';
 import type { Plot } from './plot';
@@ -33,10 +33,7 @@ export type Selected =
   | { readonly is: 'line'; readonly answer: LineAnswer; readonly isAgain: boolean };
 
 /** What of its view it knows and changes. */
-type SelectionView = Pick<
-  TimelineSession,
-  'api' | 'names' | 'axis' | 'device' | 'filterAsIf' | 'switchDevice' | 'say'
-> & { readonly plot: Plot };
+type SelectionView = ShownTrace & { readonly plot: Plot; switchDevice(device: number): void };
 
 export class Selection {
   /** Another object each time that something else is selected or lit up. */
