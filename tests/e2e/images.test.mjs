@@ -94,7 +94,8 @@ test('a type and the finding lead to their images', async () => {
     async () => /^300 images, /.test(await view.locator('[id=pane-images] .heap-note').textContent()),
     'the images of the type',
   );
-  await view.locator('.headline button', { hasText: '844 KiB' }).first().click();
+  await view.locator('.headline-all').first().click();
+  await view.locator('.headline-list button', { hasText: '844 KiB' }).first().click();
   await until(
     async () => /^10 images, /.test(await view.locator('[id=pane-images] .heap-note').textContent()),
     'the images of the finding',

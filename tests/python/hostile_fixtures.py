@@ -1,6 +1,5 @@
 """Fixtures of the tests with hostile names, a pytest plugin: a file of each format, and a fleet of them."""
 
-from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
@@ -22,7 +21,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def places(folder: Path) -> Iterator[dict[str, Place]]:
+def places(folder: Path) -> dict[str, Place]:
     """Every format's files, read."""
     made = {}
     for form, plant in PLANTED.items():
@@ -33,7 +32,7 @@ def places(folder: Path) -> Iterator[dict[str, Place]]:
         for each in (path, other):
             ingest(each, Cache(folder / "cache"), lambda *_: None)
         made[form] = Place(path, tuple(planted.names), other)
-        yield made
+    return made
 
 
 @pytest.fixture(scope="module")

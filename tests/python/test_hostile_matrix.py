@@ -69,7 +69,7 @@ OF_FLEETS = (
 ELSEWHERE = {
     "dump": "of a process: test_dumping.py", "record": "of a process: test_recordings.py",
     "lsp": "the requests below", "mcp": "the tools below", "diagnostics": "has no file", "filter": "has no file",
-    "completion": "has no file", "new-pack": "has no file",
+    "completion": "has no file", "new-pack": "has no file", "explain": "of a text: test_explain.py",
 }  # fmt: skip
 """Commands that print nothing of a file, or are tried another way."""
 COMMANDS = LISTED + tuple(

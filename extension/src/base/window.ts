@@ -127,17 +127,24 @@ export function withProgress<T>(
   );
 }
 
-/** Lets the user pick one of some items. Returns the item, as it was given. */
-/** Lets the user pick any number of items. */
+/**
+ * Lets the user pick any number of items. It stays when something else gets the focus, as the editor does when the list
+ * closes that it was chosen from.
+ */
 export async function pickMany<T extends vscode.QuickPickItem>(
   items: readonly T[],
   options: vscode.QuickPickOptions = {},
 ): Promise<T[] | undefined> {
   const shown = items.map((item) => ({ item, ...plainItem(item) }));
-  const chosen = await vscode.window.showQuickPick(shown, { ...plainOptions(options), canPickMany: true });
+  const chosen = await vscode.window.showQuickPick(shown, {
+    ...plainOptions(options),
+    canPickMany: true,
+    ignoreFocusOut: true,
+  });
   return chosen?.map(({ item }) => item);
 }
 
+/** Lets the user pick one of some items. Returns the item, as it was given. */
 export async function pick<T extends vscode.QuickPickItem>(
   items: readonly T[],
   options: vscode.QuickPickOptions = {},

@@ -141,17 +141,18 @@ class Chunk:
 
     def chain(self, event: dict[str, Any]) -> list[Frame]:
         here = self.constant(event["object"])
-        frames = [Frame(readable(self.class_name(here["type"])), "", 0)]
+        owner = self.class_name(here["type"])
+        frames = [Frame(readable(owner), file_of(element(owner)), 0)]
         while (link := self.constant(here["referrer"])) is not None:
             here = self.constant(link["object"])
             owner = self.class_name(here["type"])
             field = self.constant(link["field"])
             if field is None:
-                frame = Frame(readable(owner), "", 0)
+                frame = Frame(readable(owner), file_of(element(owner)), 0)
             else:
                 if owner == "java/lang/Class":
                     owner = (here["description"] or "").removeprefix("Class Name: ").replace(".", "/")
-                frame = Frame(f"{readable(owner)}.{field['name']}", "", 0)
+                frame = Frame(f"{readable(owner)}.{field['name']}", file_of(owner), 0)
             frames += [frame] if frame != frames[-1] else []
         root = self.constant(event["root"])
         words = [self.constant(root[part]) for part in ("type", "system")] if root else []
@@ -169,6 +170,11 @@ def readable(name: str) -> str:
     name = name[depth:]
     name = (PRIMITIVES.get(name) or name.removeprefix("L").removesuffix(";")) if depth else name
     return re.sub(r"(\$\$Lambda)[^a-zA-Z].*", r"\1", name).replace("/", ".") + "[]" * depth
+
+
+def element(name: str) -> str:
+    """The class of an array's elements; of any other class the class itself."""
+    return re.sub(r"^\[+L(.*);$", r"\1", name)
 
 
 def file_of(name: str) -> str:

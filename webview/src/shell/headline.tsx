@@ -66,10 +66,11 @@ export function Headline({ summary, session, next: step }: HeadlineProps): VNode
       : sentences.slice(0, ending && !failed ? -1 : undefined);
   const shown = failed || (headline?.rule === 'heap' && above.length > 1) ? undefined : next;
   // what the rows say as a whole isn't said again
+  const rows = headline && { ...headline, sentences: above, text: above.map(({ text }) => text).join(' ') };
   const isWhole = (each: SnapshotFinding): boolean =>
     each.evidence_from.length === 0 &&
     !hasMore(each.sentence) &&
-    (each === shown || (headline !== null && isSaid(each, headline)));
+    (each === shown || (rows !== null && isSaid(each, rows)));
   const listed = findings.filter((each) => !each.is_note && !isWhole(each));
   const counts = [
     ...(listed.length > 0 ? [plural(listed.length, '{0} finding', '{0} findings')] : []),

@@ -24,13 +24,13 @@ _BLOCK = 1 << 20
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
-    command.add_argument("file", metavar="FILE", help="a text file, or - for stdin")
+    command.add_argument("text", metavar="FILE", help="a text file, or - for stdin")
     add_json(command)
 
 
 def run(options: argparse.Namespace) -> int:
-    name = phrase("The text") if options.file == STDIN else as_text(options.file)
-    data, is_cut = _read(options.file)
+    name = phrase("The text") if options.text == STDIN else as_text(options.text)
+    data, is_cut = _read(options.text)
     found = explain(data.decode("utf-8", "replace"), name)
     notes = [
         *(
