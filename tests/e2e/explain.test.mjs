@@ -4,6 +4,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { openVSCode, ROOT } from './harness.mjs';
 import { test } from './test.mjs';
+import { came, until } from './waiting.mjs';
 
 test.describe.configure({ mode: 'serial' });
 
@@ -26,6 +27,17 @@ test.beforeAll(async () => {
   });
 });
 test.afterAll(() => vscode?.close());
+
+/** Selects the whole text of a file. */
+const selectAll = async (name) => {
+  await vscode.openFile(name);
+  const isSelected = vscode.page.locator('.statusbar-item', { hasText: /\d selected/ });
+  await until(async () => {
+    await vscode.page.locator('.editor-instance .view-lines').first().click();
+    await vscode.page.keyboard.press('Control+A');
+    return came(isSelected.waitFor({ timeout: 1000 }));
+  }, 'the text is selected');
+};
 
 /** The text of the Markdown preview that is shown. */
 const preview = async (words) => {
@@ -52,13 +64,11 @@ test('the lens above a message in a log shows what it says', async () => {
 });
 
 test('a selection is explained by the command, and a text without a message is refused with what is known', async () => {
-  await vscode.openFile('cuda.log');
-  await vscode.page.keyboard.press('Control+A');
+  await selectAll('cuda.log');
   await vscode.runCommand('Memlens: Explain Memory Error…');
   const text = await preview('PyTorch was refused 1.50 GiB on GPU 0');
   assert.match(text, /expandable_segments:True/);
-  await vscode.openFile('quiet.log');
-  await vscode.page.keyboard.press('Control+A');
+  await selectAll('quiet.log');
   await vscode.runCommand('Memlens: Explain Memory Error…');
   await vscode.notification('The selected text has no message about memory that Memlens knows');
 });

@@ -60,8 +60,9 @@ test('requests sent while the server starts are answered late, and nothing is re
   // Stopped before it could answer: a view is restored, and a file is opened.
   await vscode.tab('train.pickle').click();
   await vscode.openFile('other.pickle');
-  await vscode.page.waitForTimeout(1500);
   const page = await vscode.webview();
+  await page.locator('#memlens[data-state=loading]').waitFor();
+  await vscode.page.waitForTimeout(1500);
   assert.equal(await page.locator('#memlens').getAttribute('data-state'), 'loading');
   assert.deepEqual(readers(), []);
   process.kill(server, 'SIGCONT');

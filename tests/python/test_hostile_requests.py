@@ -19,6 +19,7 @@ from tests.python.tries import tries
 from memlens.formats import HEAP_DUMPS
 from memlens.model.info import SnapshotInfo
 from memlens.server.app import create_server
+from memlens.server.protocol.explain import ExplainParams
 from memlens.server.protocol.exports import RedactParams, SaveParams
 from memlens.server.protocol.tools import ToolTouchesParams
 from memlens.server.tools.table import TOOLS
@@ -162,6 +163,10 @@ def asked(
             "name": "memlens_compare",
             "arguments": json.dumps(arguments),
             "folders": folders,
+        }
+    if kind is ExplainParams and likely:
+        return params | {
+            "text": f"Out of memory: Killed process 7 ({chance.choice(place.names)[:9]}) total-vm:8kB, anon-rss:8kB"
         }
     if kind in FLEET_PARAMS:
         return params | {"path": str(fleet / "memlens-fleet.db"), "folder": written}

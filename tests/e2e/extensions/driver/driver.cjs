@@ -70,11 +70,16 @@ exports.activate = (context) => {
     /** Leaves the workspace only these settings. */
     configureAfresh: (settings) =>
       configure({ ...Object.fromEntries(settingsOf(folder).map((key) => [key, null])), ...settings }),
-    /** Opens a file as the explorer does; without waiting, since an editor may take any time. */
+    /**
+     * Opens a file as the explorer does, and in Memlens one that VS Code has an editor for as well; without waiting, since
+     * an editor may take any time.
+     */
     open: (file) => {
-      vscode.commands
-        .executeCommand('vscode.open', vscode.Uri.file(file), { preview: false })
-        .then(undefined, (error) => vscode.window.showErrorMessage(`${file}: ${error}`));
+      const uri = vscode.Uri.file(file);
+      const opened = /\.heap(snapshot|profile)$/.test(file)
+        ? vscode.commands.executeCommand('vscode.openWith', uri, 'memlens.snapshot', { preview: false })
+        : vscode.commands.executeCommand('vscode.open', uri, { preview: false });
+      opened.then(undefined, (error) => vscode.window.showErrorMessage(`${file}: ${error}`));
     },
     /** The tools that a chat may call. */
     tools: () =>
