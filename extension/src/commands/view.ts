@@ -6,6 +6,9 @@ import type { SnapshotEditorProvider } from '../editor/provider';
 
 type List = keyof typeof LISTS;
 
+/** A view that is hidden never says that it has the focus. */
+const MOST_FOCUS_MS = 500;
+
 /** What is read of the manifest: the titles of commands, in the user's language. */
 interface Manifest {
   readonly contributes: {
@@ -25,6 +28,7 @@ export function registerViewCommands(
   const list = (name: List): vscode.Disposable =>
     vscode.commands.registerCommand(`memlens.${name}`, async () => {
       const items = inList(name, editors).map((command) => ({ label: titleOf(command), command }));
+      await focusSettled(editors);
       const chosen = await pick(items, { title: `Memlens: ${titleOf(name)}` });
       if (chosen !== undefined) await vscode.commands.executeCommand(`memlens.${chosen.command}`);
     });
@@ -39,6 +43,23 @@ export function registerViewCommands(
       await editors.active?.reload();
     }),
   );
+}
+
+/** Waits until the view has the focus that the palette gives back to it: it would close a list that opens before. */
+function focusSettled({ active }: Pick<SnapshotEditorProvider, 'active'>): Promise<void> {
+  return new Promise((resolve) => {
+    if (active === undefined) {
+      resolve();
+      return;
+    }
+    const done = (): void => {
+      clearTimeout(timer);
+      settled.dispose();
+      resolve();
+    };
+    const timer = setTimeout(done, MOST_FOCUS_MS);
+    const settled = active.onFocusSettled(done);
+  });
 }
 
 /** The commands of a list that do something in the active view. */
