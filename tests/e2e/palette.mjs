@@ -67,12 +67,18 @@ export class Palette {
 
   /** The titles that a list of the palette offers: `listed('Memlens: Show…')`. */
   async listed(list) {
-    await this.select(list);
-    await this.accept(list);
-    await this.page.locator(ROWS).first().waitFor();
-    const titles = await this.page.locator('.quick-input-list .label-name').allInnerTexts();
-    await this.#close();
-    return titles;
+    for (let attempt = 0; ; attempt++) {
+      await this.select(list);
+      await this.accept(list);
+      // A view that takes the focus late closes it.
+      const isOpen = await came(this.page.locator(ROWS).first().waitFor({ timeout: 5000 }));
+      const titles = await this.page.locator('.quick-input-list .label-name').allInnerTexts();
+      if (isOpen && titles.length > 0) {
+        await this.#close();
+        return titles;
+      }
+      if (attempt === 10) throw new Error(`The list "${list}" didn't stay open.`);
+    }
   }
 
   /** The row of a command. */
