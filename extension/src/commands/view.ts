@@ -16,7 +16,7 @@ interface Manifest {
   };
 }
 
-/** The commands of the active view, for key bindings, and the lists by which the palette offers them. */
+/** Registers the active view's commands, which keys can be bound to, and the palette's lists of them. */
 export function registerViewCommands(
   extension: Pick<vscode.Extension<unknown>, 'packageJSON'>,
   editors: SnapshotEditorProvider,
@@ -45,7 +45,7 @@ export function registerViewCommands(
   );
 }
 
-/** Waits until the view has the focus that the palette gives back to it: it would close a list that opens before. */
+/** Waits until the view has its focus back from the palette: a list that opens earlier would be closed by that. */
 function focusSettled({ active }: Pick<SnapshotEditorProvider, 'active'>): Promise<void> {
   return new Promise((resolve) => {
     if (active === undefined) {

@@ -71,6 +71,10 @@ def _explained(what: Text, first: int, last: int, code: int | None, amounts: lis
     )
 
 
+def _container(name: str) -> Text:
+    return phrase("the container {name}", name=plain_name(name)) if name else phrase("a container")
+
+
 def _indent(line: str) -> int:
     return len(line) - len(line.lstrip(" "))
 
@@ -104,8 +108,7 @@ def _described(log: Log, number: int, indent: int) -> Explanation:
             break
         elif in_limits and line.rstrip().endswith(":") and _indent(line) <= indent:
             break
-    what = phrase("the container {name}", name=plain_name(name)) if name else phrase("a container")
-    return _explained(what, first, last, code, amounts)
+    return _explained(_container(name), first, last, code, amounts)
 
 
 def _as_data(log: Log, number: int) -> Explanation:
@@ -123,8 +126,7 @@ def _as_data(log: Log, number: int) -> Explanation:
         if _indent(line) < indent and (named := _NAMED.fullmatch(line.strip())):
             name, last = named[1], each
             break
-    what = phrase("the container {name}", name=plain_name(name)) if name else phrase("a container")
-    return _explained(what, first, last, code, [])
+    return _explained(_container(name), first, last, code, [])
 
 
 _DOCKER_NUMBER = re.compile(r'\s*"(Memory|ExitCode)": (\d{1,18}),?\s*')
@@ -158,8 +160,7 @@ def _inspected(log: Log, number: int) -> Explanation | NotMemory:
             first_line=number + 1,
         )
     amounts = [Amount(_LIMIT, numbers["Memory"])] if numbers.get("Memory") else []
-    what = phrase("the container {name}", name=plain_name(name)) if name else phrase("a container")
-    return _explained(what, number, last, code, amounts)
+    return _explained(_container(name), number, last, code, amounts)
 
 
 _EVICTED = re.compile(r"The node was low on resource: memory\.([^\n]{0,1000})")

@@ -31,14 +31,15 @@ def amount(each: Amount) -> Text:
     return phrase("{size} ({n} bytes)", size=format_bytes(each.bytes), n=each.bytes)
 
 
-def left_out(found: Explained) -> Text | None:
-    """How many earlier messages aren't shown."""
+def notes_of(found: Explained) -> list[Text]:
+    """The notes of a text, and how many earlier messages aren't shown."""
     if not found.left_out:
-        return None
-    return phrase(
+        return found.notes
+    more = phrase(
         plural(found.left_out, "{n} earlier message is left out.", "{n} earlier messages are left out."),
         n=found.left_out,
     )
+    return [*found.notes, more]
 
 
 def page_of(section: Text) -> Text:

@@ -16,7 +16,7 @@ from memlens.cli.output import json_line, say
 from memlens.errors import FileError, reason
 from memlens.explain.answers import Explanation
 from memlens.explain.explanation import MOST_BYTES, explain
-from memlens.explain.report import facts, left_out, lines_of, page_of
+from memlens.explain.report import facts, lines_of, notes_of, page_of
 from memlens.texts import Text, as_text, phrase
 
 EXAMPLES = ("memlens explain tests/fixtures/messages/kernel-group.txt",)
@@ -32,15 +32,10 @@ def run(options: argparse.Namespace) -> int:
     name = phrase("The text") if options.text == STDIN else as_text(options.text)
     data, is_cut = _read(options.text)
     found = explain(data.decode("utf-8", "replace"), name)
-    notes = [
-        *(
-            [phrase("Only the last {n} bytes were read; lines are counted from there.", n=len(data))]
-            if is_cut
-            else []
-        ),
-        *found.notes,
-        *([more] if (more := left_out(found)) is not None else []),
-    ]
+    notes = notes_of(found)
+    if is_cut:
+        cut = phrase("Only the last {n} bytes were read; lines are counted from there.", n=len(data))
+        notes = [cut, *notes]
     if options.json:
         json_line({"explanations": found.explanations, "left_out": found.left_out, "notes": notes})
         return 0

@@ -8,7 +8,7 @@ from pygls.lsp.server import LanguageServer
 from memlens.errors import BadRequestError
 from memlens.explain.answers import Explained, Explanation
 from memlens.explain.explanation import MOST_BYTES, explain
-from memlens.explain.report import facts, left_out, lines_of, page_of
+from memlens.explain.report import facts, lines_of, notes_of, page_of
 from memlens.export.markdown import escaped_markdown
 from memlens.server.language import spoken
 from memlens.server.protocol.explain import ExplainedMessage, ExplainParams, ExplainResult
@@ -30,14 +30,12 @@ def register(server: LanguageServer) -> None:
 
 
 def _result(found: Explained) -> ExplainResult:
-    more = left_out(found)
-    notes = [*found.notes, *([] if more is None else [more])]
     return ExplainResult(
         [
             ExplainedMessage(each.first_line, spoken(each.title), "\n".join((*_markdown(each), "")))
             for each in found.explanations
         ],
-        [f"> {_shown(each)}\n" for each in notes],
+        [f"> {_shown(each)}\n" for each in notes_of(found)],
     )
 
 
