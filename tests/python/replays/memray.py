@@ -21,7 +21,7 @@ import json, sys
 import memray
 
 reader = memray.FileReader(sys.argv[1])
-native = reader.metadata.has_native_traces
+native = sys.argv[2:] == ["native"]
 sums, numbers, known = [], {}, {}
 
 def stack_of(record):
@@ -58,11 +58,14 @@ for stack, number in numbers.items():
 """
 
 
-def read(path: Path, python: Path) -> Profile:
-    """Read a capture, with an interpreter that has the matching memray."""
-    printed = subprocess.run(
-        [str(python), "-c", PROGRAM, str(path)], capture_output=True, text=True, check=True, timeout=300
-    ).stdout
+def read(path: Path, python: Path, *, native: bool = False) -> Profile:
+    """Read a capture, with an interpreter that has the matching memray.
+
+    With ``native`` the stacks of a capture of ``--native`` have C's frames, which memray names by the binaries that are
+    here now; else Python's alone.
+    """
+    command = [str(python), "-c", PROGRAM, str(path), *(["native"] if native else [])]
+    printed = subprocess.run(command, capture_output=True, text=True, check=True, timeout=300).stdout
     reported, *lines = printed.splitlines()
     values = json.loads(reported)
     profile = Profile(VALUES[:values])

@@ -25,6 +25,7 @@ from tests.python.conftest import ROOT, real_profiles
 from tests.python.counted import perhaps
 from tests.python.profile_reading import FIXTURES, damage, load, samples_of, value
 from tests.python.recordings import MEMRAY
+from tests.python.replays import memray as memray_replay
 
 from memlens.cli import main
 from memlens.errors import MemlensError
@@ -761,6 +762,26 @@ def python_of(version: int) -> Path:
     if not python.exists():
         pytest.skip(f"no memray for file format {version}: {python} isn't there")
     return python
+
+
+@pytest.mark.slow
+@needs_memray
+@pytest.mark.parametrize("path", real_profiles("memray/ast-aggregate-native.bin"), ids=lambda path: path.name)
+def test_native_frames_have_the_functions_that_memray_finds(path: Path) -> None:
+    """With the binaries of this machine, if they are those that ran."""
+    profile = load(path, only_folders=False)
+    if "no-symbols" in {warning.code for warning in profile.warnings}:
+        pytest.skip("the Python that ran isn't on this machine")
+    mine: Counter[tuple[str, ...]] = Counter()
+    for stack, values in samples_of(profile):
+        mine[tuple(frame.function for frame in unmarked(stack))] += values[0]
+    theirs: Counter[tuple[str, ...]] = Counter()
+    replay = memray_replay.read(path, python_for(path), native=True)
+    sums = replay.sums()
+    for number, row in zip(sums.stacks.tolist(), sums.values.tolist(), strict=True):
+        theirs[tuple(frame.function for frame in replay.tree.stack(number))] += row[0]
+    assert +mine == +theirs
+    assert any("PyObject_Vectorcall" in stack for stack in theirs)
 
 
 TEMPORAL = """
