@@ -749,6 +749,22 @@ def test_a_dump_that_is_mostly_garbage(open_dump: Opened, lost: int) -> None:
         assert re.match(r"1 Buffers retains \d+ KiB \(100%\) of what is unreachable: garbage that", said[1])
 
 
+def test_a_chain_of_lost_objects_is_counted_whole(open_dump: Opened) -> None:
+    """Each is retained by the one before, as a list of timers is: the first alone would be "1 Timer"."""
+    program = Program()
+    program.keep("KEPT", program.list_of(program.blob(1_000)))
+    timer = program.klass("com/example/Timer", ("next", OBJECT), ("data", OBJECT))
+    after = 0
+    for _ in range(300):
+        after = program.add(timer, "PP", after, program.blob(1_000))
+    snapshot = open_dump(program.data(), "main.hprof")
+    assert check_figures(snapshot)
+    said = [each.text for each in headline(snapshot, None).sentences]
+    assert re.match(
+        r"300 Timer are unreachable\. 1 of them retains \d+ KiB \(100%\) of what is unreach", said[1]
+    )
+
+
 @pytest.mark.parametrize("holder", ["Object > Outbox", "the class Object"])
 def test_a_leak_of_ruby_leads_to_the_line_that_allocates(open_dump: Opened, holder: str) -> None:
     """Of Ruby's dumps references have no names: what holds is said by types, a class by its name."""

@@ -217,15 +217,27 @@ def _unreachable(case: GraphCase, apart: int) -> Text | None:
         return None
     members = tops[kinds == number]
     total = int(objects.retained[members].sum())
+    alike = int(np.count_nonzero(objects.type[lost] == number))
+    of_type = f"o.type = {text_in_sql(case.type_names()[number])} AND o.distance IS NULL"
     where = (
-        f"o.type = {text_in_sql(case.type_names()[number])} AND o.distance IS NULL "
-        "AND NOT EXISTS (SELECT 1 FROM objects AS d WHERE d.object = o.dominator AND d.distance IS NULL)"
+        f"{of_type} AND NOT EXISTS "
+        "(SELECT 1 FROM objects AS d WHERE d.object = o.dominator AND d.distance IS NULL)"
     )
     shown = figure(total, f"SELECT sum(o.retained_bytes) FROM objects AS o WHERE {where}")
-    link = ObjectsLink(
-        "query", 0, f"SELECT o.* FROM objects AS o WHERE {where} ORDER BY o.retained_bytes DESC"
-    )
-    name = linked(f"{len(members):,} {case.type_name(number)}", objects=link)
+    named = phrase("{n} {type}", n=alike, type=case.type_name(number))
+    values = {"size": measured(shown), "share": percent(total, apart)}
+    if alike > len(members):
+        return phrase(
+            plural(
+                len(members),
+                "{objects} are unreachable. {some} of them retains {size} ({share}) of what is unreachable: garbage "
+                "that the next collection frees, or objects held by roots that the file lacks.",
+                "{objects} are unreachable. {some} of them retain {size} ({share}) of what is unreachable: garbage "
+                "that the next collection frees, or objects held by roots that the file lacks.",
+            ),
+            objects=linked(named, objects=_largest_first(of_type)),
+            some=linked(f"{len(members):,}", objects=_largest_first(where)), **values,
+        )  # fmt: skip
     return phrase(
         plural(
             len(members),
@@ -234,8 +246,15 @@ def _unreachable(case: GraphCase, apart: int) -> Text | None:
             "{objects} retain {size} ({share}) of what is unreachable: garbage that the next collection frees, "
             "or objects held by roots that the file lacks.",
         ),
-        objects=name, size=measured(shown), share=percent(total, apart),
+        objects=linked(named, objects=_largest_first(where)), **values,
     )  # fmt: skip
+
+
+def _largest_first(where: str) -> ObjectsLink:
+    """The objects for which a condition in SQL holds."""
+    return ObjectsLink(
+        "query", 0, f"SELECT o.* FROM objects AS o WHERE {where} ORDER BY o.retained_bytes DESC"
+    )
 
 
 def _largest_types(case: GraphCase) -> Text | None:
