@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.python.replays.stacks import Profile
-from tests.python.replays.valgrind import frame_of
+from tests.python.replays.valgrind import entered, frame_of
 
 FIELDS = {
     "total_bytes": "tb", "total": "tb", "total_blocks": "tbk", "peak_bytes": "gb", "peak_blocks": "gbk",
@@ -45,5 +45,5 @@ def read(path: Path) -> Profile:
     frames = [frame_of(text) for text in data["ftbl"]]
     for point in data["pps"]:
         values = [point[FIELDS[name]] for name in profile.names]
-        profile.add([frames[number] for number in point["fs"]], values)
+        profile.add(entered([frames[number] for number in point["fs"]]), values)
     return profile

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tests.python.replays.stacks import Frame, Profile
-from tests.python.replays.valgrind import frame_of
+from tests.python.replays.valgrind import entered, frame_of
 
 BELOW = Frame("(below massif's threshold)", "", 0)
 """Callers that massif merged because each is below its threshold."""
@@ -40,7 +40,8 @@ def snapshots(path: Path) -> Iterator[Snapshot]:
         children, size, text = int(found[1]), int(found[2]), found[3]
         if not text.startswith("("):  # the root describes what massif counts as an allocation
             stack = (*stack, BELOW if re.match(r"in \d+ place", text) else frame_of(text))
-        held[stack] += size - sum(node(stack, held) for _ in range(children))
+        own = size - sum(node(stack, held) for _ in range(children))
+        held[entered(stack)] += own
         return size
 
     for line in lines:

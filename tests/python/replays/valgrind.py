@@ -1,6 +1,7 @@
 """Frames in massif's and DHAT's files, as valgrind describes them (``VG_(describe_IP)``)."""
 
 import re
+from collections.abc import Sequence
 from functools import cache
 
 from tests.python.replays.stacks import Frame
@@ -23,3 +24,11 @@ def frame_of(text: str) -> Frame:
     elif (found := _AT_LINE.fullmatch(described)) is not None:
         described, file, line = found[1], found[2], int(found[3])
     return Frame(address if address and described in ("", "???") else described, file, line, module)
+
+
+def entered(stack: Sequence[Frame]) -> tuple[Frame, ...]:
+    """A stack, innermost first, up to where the program is entered: beyond are words that are no code's addresses."""
+    known = [
+        n for n, frame in enumerate(stack, 1) if frame.file or frame.module or frame.function[:2] != "0x"
+    ]
+    return tuple(stack[: max(known, default=0)])

@@ -21,7 +21,7 @@ from memlens.model.info import FileWarning, ValueType
 from memlens.model.profile import MOST_VALUE, Column, Profile, sums_fit
 from memlens.packs.api import JsonFormat
 from memlens.packs.native.kernels import dhat_json as kernel
-from memlens.packs.native.valgrind_frames import valgrind_frames
+from memlens.packs.native.valgrind_frames import valgrind_frames, without_words_of_the_stack
 from memlens.progress import Report
 from memlens.texts import Text, phrase
 from memlens.units import shortened
@@ -86,7 +86,7 @@ def read(source: Source, _scratch: Path, report: Report) -> Profile:
     parsed, sizes, warnings = valgrind_frames(table, source)
     frames, numbers = distinct_frames(parsed)
     starts, places = with_inlined(np.asarray(scanner.take("stack_starts")), sequence, sizes)
-    whole = Frames(frames, starts, numbers[places])
+    whole = without_words_of_the_stack(Frames(frames, starts, numbers[places]))
     types, fields, default = _values(header)
     values = [points[name] for name in fields]
     if not sums_fit(values):

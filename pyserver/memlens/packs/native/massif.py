@@ -32,7 +32,7 @@ from memlens.model.profile import (
     sums_fit,
 )
 from memlens.packs.native.kernels import massif_text as kernel
-from memlens.packs.native.valgrind_frames import valgrind_frames
+from memlens.packs.native.valgrind_frames import valgrind_frames, without_words_of_the_stack
 from memlens.progress import Report
 from memlens.texts import Text, in_a_row, phrase
 from memlens.units import format_bytes
@@ -94,7 +94,7 @@ def read(source: Source, _scratch: Path, report: Report) -> Profile:
     starts, places = with_inlined(
         np.asarray(scanner.take("stack_starts")), np.asarray(scanner.take("stack_frames")), sizes
     )
-    whole = Frames(frames, starts, numbers[places])
+    whole = without_words_of_the_stack(Frames(frames, starts, numbers[places]))
     depth = int(float(_option(head["desc"], "depth", str(_DEFAULT_DEPTH))))
     whole, leaves["stack"] = cut_stacks(whole, leaves["stack"], _cut(whole, leaves, depth))
     # a sample per stack in any snapshot

@@ -9,11 +9,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from memlens.arrays import I64
+from memlens.arrays import I64, Mask
 from memlens.formats.containers import Source
 from memlens.formats.symbols.lookup import Region, Symbols
 from memlens.formats.warnings import counted_warnings
-from memlens.model.frames import MOST_LINE, MOST_NAME, MOST_PATH, SourceFrame, profiled_frame
+from memlens.model.frames import MOST_LINE, MOST_NAME, MOST_PATH, Frames, SourceFrame, profiled_frame
 from memlens.model.info import FileWarning
 
 MOST_TEXT = MOST_NAME + MOST_PATH
@@ -24,6 +24,8 @@ _LIBRARY = re.compile(r"\.so(?:\.[\d.]+)?$")
 _PROGRAM_BASE = 0x108000
 """Where valgrind loads position-independent programs, ``ume_main`` in ``coregrind/m_ume/elf.c``."""
 _WRONG_LINE = re.compile(r" \([^()]*?[^()\s]:(?:(?P<line>\d{1,10})|-?[\d.][\w.+-]*)(?::\d{1,10})?\)$")
+_NOWHERE = re.compile(r"0x[0-9a-f]+")
+"""The name of a frame outside of every function and mapped file."""
 _PLACE = re.compile(r"(?P<file>.+?):(?P<line>\d{1,10})(?::\d{1,10})?")
 
 
@@ -80,3 +82,26 @@ def valgrind_frame(text: str) -> SourceFrame:
     if function in ("", "???") and address:
         function = f"0x{address[1].lower()}"
     return profiled_frame(file, line, function, module)
+
+
+def without_words_of_the_stack(frames: Frames) -> Frames:
+    """Drop the outermost frames that are in no function and no file, as ``0x2`` and ``0x1fff00096b``.
+
+    Beyond a program's entry valgrind takes the words there for return addresses: the number of arguments, and where
+    these are. A stack of nothing else becomes empty. Such frames below others, as of generated code, stay.
+    """
+    nowhere = np.fromiter(
+        (not frame.file and bool(_NOWHERE.fullmatch(frame.function)) for frame in frames.frames), np.bool_
+    )
+    starts = frames.starts.astype(np.int64)
+    kept: Mask = np.ones(len(frames.sequence), np.bool_)
+    last = starts[1:] - 1
+    while True:
+        last = last[last >= 0]
+        last = last[kept[last] & nowhere[frames.sequence[last]]]
+        if not len(last):
+            break
+        kept[last] = False
+        last = np.setdiff1d(last - 1, starts[1:] - 1)
+    before = np.concatenate(([0], np.cumsum(kept)))
+    return Frames(frames.frames, before[starts].astype(np.uint64), frames.sequence[kept])

@@ -5,6 +5,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -15,8 +16,8 @@ from tests.python.tries import tries
 
 from memlens.formats import scanning
 from memlens.formats.errors import DamagedSnapshotError, NotASnapshotError
-from memlens.model.frames import LIBRARY, NATIVE, USER, SourceFrame
-from memlens.packs.native.valgrind_frames import valgrind_frame
+from memlens.model.frames import LIBRARY, NATIVE, USER, Frames, SourceFrame
+from memlens.packs.native.valgrind_frames import valgrind_frame, without_words_of_the_stack
 
 FIXTURE = FIXTURES / "ledger.dhat.json"
 FILES = [FIXTURE, *real_profiles("dhat/*.json", "public/firefox/*")]
@@ -185,3 +186,16 @@ def test_step_size_makes_no_difference(monkeypatch: pytest.MonkeyPatch) -> None:
     whole = list(samples_of(load(FIXTURE)))
     monkeypatch.setattr(scanning, "_STEP_BYTES", 90)
     assert list(samples_of(load(FIXTURE))) == whole
+
+
+def test_words_of_the_stack_are_no_callers() -> None:
+    """Beyond a program's entry are the number of arguments and where they are; generated code below others stays."""
+    texts = ["0x1: read (a.c:3)", "0x40: ???", "0x2: main (a.c:9)", "0x2: ???", "0x1FFF00096B: ???"]
+    read, generated, entry, *words = (valgrind_frame(text) for text in texts)
+    named = [read, generated, entry, *words]
+    stacks = [[], [0, 1, 2, 3, 4], [0, 1, 2], [3], [0, 1], [4, 3]]
+    starts = np.cumsum([0, *map(len, stacks)]).astype(np.uint64)
+    sequence = np.array([number for stack in stacks for number in stack], np.uint32)
+    kept = without_words_of_the_stack(Frames(named, starts, sequence))
+    bounds = zip(kept.starts[:-1].tolist(), kept.starts[1:].tolist(), strict=True)
+    assert [kept.sequence[a:b].tolist() for a, b in bounds] == [[], [0, 1, 2], [0, 1, 2], [], [0], []]

@@ -84,10 +84,11 @@ def printed(path: Path) -> tuple[list[list[int]], list[Held]]:
             held.append(Counter())
         found = re.match(r"->\d+\.\d\d% \(([\d,]+)B\) (.*)", line)
         if found is not None:
-            below = found[2].startswith("in ")
-            held[-1][(BELOW if below else valgrind_frame(found[2].rstrip()),)] += int(
-                found[1].replace(",", "")
-            )
+            text = found[2].rstrip()
+            # an address of nothing, by which nothing is called, is no stack
+            nowhere = re.fullmatch(r"0x[0-9A-F]+: \?\?\?", text)
+            innermost = () if nowhere else (BELOW if text.startswith("in ") else valgrind_frame(text),)
+            held[-1][innermost] += int(found[1].replace(",", ""))
     return rows, [+each for each in held]
 
 
