@@ -21,6 +21,7 @@ from memlens.kernels.trace.timeline import BEFORE_TRACE
 from memlens.model.timeline import ACTIONS
 from memlens.packs.pytorch.backward import ENGINE
 from memlens.store.frees import freed_stacks
+from memlens.store.kept import kept
 from memlens.store.snapshot import Snapshot
 from memlens.store.trace.device import Device
 from memlens.views.naming.attribution import charged_frames
@@ -28,6 +29,19 @@ from memlens.views.selection.columns import NEVER
 from memlens.views.selection.through import stacks_through
 
 _REQUESTS = tuple(ACTIONS.index(name) for name in ("alloc", "free_requested", "free_completed"))
+
+
+class _Backward(NamedTuple):
+    """What a device's backward passes hold and do."""
+
+    held: Mask
+    """The rows that are held for them."""
+    events: I64
+    """Those of the engine."""
+    requests: I64
+    """Events that aren't of the engine, and allocate or free."""
+    releases: I64
+    """Events that free something held."""
 
 
 class Layers(NamedTuple):
@@ -57,18 +71,17 @@ def engine_stacks(snapshot: Snapshot) -> Mask:
 
 def layers_of(snapshot: Snapshot, device: Device, chosen: U32) -> Layers:
     """The recomputed layers among some rows of a whole device; none if none of the rows is held."""
-    by_engine = engine_stacks(snapshot)
-    held = _held(snapshot, device, by_engine)
+    backward = _backward(snapshot, device.info.device)
+    held = backward.held
     in_set = np.zeros(len(device.size), np.bool_)
     in_set[chosen] = True
     start = device.start.astype(np.int64) - 1
-    others = np.sort(start[held & ~in_set])
+    others = np.sort(start[held & ~in_set], kind="stable")
     own = np.flatnonzero(held & in_set)
     own = own[np.argsort(start[own], kind="stable")]
     if not len(own):
         return NONE
-    engine_events = np.flatnonzero(by_engine[device.event_stack])
-    between = np.searchsorted(others, start[own]) + np.searchsorted(engine_events, start[own])
+    between = np.searchsorted(others, start[own]) + np.searchsorted(backward.events, start[own])
     stacks = device.stack[own]
     lines = charged_frames(snapshot, "any")[stacks]
     layer = _numbered(stacks.tolist(), lines.tolist(), between.tolist())
@@ -78,9 +91,9 @@ def layers_of(snapshot: Snapshot, device: Device, chosen: U32) -> Layers:
     # its first free, and what came before that
     freed = np.where(device.end[own] != NEVER, device.end[own].astype(np.int64) - 1, NEVER)
     first_free = np.minimum.reduceat(freed, first)
-    releases = np.sort(device.end[held & (device.end != NEVER)].astype(np.int64) - 1)
-    outside = np.flatnonzero(~by_engine[device.event_stack] & np.isin(device.event_action, _REQUESTS))
-    begins = np.maximum(_last_before(releases, first_free), _last_before(outside, first_free)) + 1
+    begins = 1 + np.maximum(
+        _last_before(backward.releases, first_free), _last_before(backward.requests, first_free)
+    )
     begins = np.where(first_free == NEVER, NEVER, np.maximum(begins, leaves + 1))
     # the result of several is kept, and the last layer of the trace unless something of it is freed
     again = np.ones(len(own), np.bool_)
@@ -91,6 +104,22 @@ def layers_of(snapshot: Snapshot, device: Device, chosen: U32) -> Layers:
     return Layers(
         own[again].astype(np.uint32), layer[again], passing, of_passing, leaves, begins,
     )  # fmt: skip
+
+
+@kept
+def _backward(snapshot: Snapshot, number: int) -> _Backward:
+    """What is asked of a whole device for every choice of what is computed again."""
+    device = snapshot.device(number)
+    by_engine = engine_stacks(snapshot)
+    held = _held(snapshot, device, by_engine)
+    is_of_engine = by_engine[device.event_stack]
+    is_request = np.isin(np.arange(256), _REQUESTS)[device.event_action]
+    return _Backward(
+        held,
+        np.flatnonzero(is_of_engine),
+        np.flatnonzero(~is_of_engine & is_request),
+        np.sort(device.end[held & (device.end != NEVER)].astype(np.int64) - 1),
+    )
 
 
 def _held(snapshot: Snapshot, device: Device, by_engine: Mask) -> Mask:

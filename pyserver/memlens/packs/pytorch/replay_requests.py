@@ -146,7 +146,7 @@ def changed_requests(recorded: Requests, changes: ChangedRows, layers: Layers) -
     gone = _mask(changes.without, rows) | at_once & is_before
     at_once &= ~gone
     owner = np.minimum(recorded.rows, rows)
-    is_free = np.isin(recorded.actions, (FREE_REQUESTED, FREE_COMPLETED))
+    is_free = (recorded.actions == FREE_REQUESTED) | (recorded.actions == FREE_COMPLETED)
     skipped = np.append(gone, False)[owner] | np.append(at_once, False)[owner] & is_free
     ends = recorded.ends.copy()
     ends[at_once] = recorded.starts[at_once] + 1
@@ -211,7 +211,7 @@ def _again(changed: Requests, layers: Layers, at_once: Mask) -> Requests:
         found[inner] = moved(moments[inner].astype(np.int64) - 1) + 1
         return found
 
-    is_free = np.isin(changed.actions, (FREE_REQUESTED, FREE_COMPLETED))
+    is_free = (changed.actions == FREE_REQUESTED) | (changed.actions == FREE_COMPLETED)
     copies = copy_of[np.minimum(changed.rows, count)]
     owner = np.where(is_free & (copies != NEVER), copies, changed.rows).astype(np.uint32)
     # rows that end before an event end before the events inserted there

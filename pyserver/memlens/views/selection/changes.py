@@ -141,8 +141,13 @@ def _recomputed(snapshot: Snapshot, device: Device, changes: ChangedRows) -> Liv
 def _shown(source: I64, live: I64) -> I64:
     """The moment of a changed trace that each of the device's moments shows: of several the first with the most."""
     firsts = np.append(0, np.flatnonzero(np.diff(source, prepend=-1)) + 1)
-    shown = firsts.copy()
-    stops = np.append(firsts[1:], len(live))
-    for several in np.flatnonzero(stops - firsts > 1).tolist():
-        shown[several] += int(np.argmax(live[firsts[several] : stops[several]]))
-    return shown
+    counts = np.diff(firsts, append=len(live))
+    several = np.flatnonzero(counts > 1)
+    if len(several):
+        lengths = counts[several]
+        begins = np.cumsum(lengths) - lengths
+        moments = np.repeat(firsts[several] - begins, lengths) + np.arange(int(lengths.sum()))
+        amounts = live[moments]
+        with_most = np.flatnonzero(amounts == np.repeat(np.maximum.reduceat(amounts, begins), lengths))
+        firsts[several] = moments[with_most[np.searchsorted(with_most, begins)]]
+    return firsts
