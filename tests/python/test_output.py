@@ -545,6 +545,7 @@ def test_summaries_of_a_fleet_overwrite_nothing(folder: Path, archive: Path) -> 
 INTERNAL = {
     "store/files/output.py": "the one function",
     "dump.py": "alone in other programs; its own test is above",
+    "record.py": "alone in other programs, under names of their process; test_run.py tests it",
     "remote_dump.py": "a temporary folder",
     "cli/__init__.py": "the null device",
     "cli/ask.py": "a damaged archive of the cache",

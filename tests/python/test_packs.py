@@ -28,7 +28,13 @@ WORDS = {
 }
 """Further words of a world."""
 
-IMPORTED = ("dump.py", "remote_dump.py", "server/requirements.py")
+IMPORTED = (
+    "dump.py",
+    "record.py",
+    "launching/site/sitecustomize.py",
+    "remote_dump.py",
+    "server/requirements.py",
+)
 """What is imported by programs, and by whatever Python there is, that may have no other package."""
 
 OWN = "python"

@@ -50,7 +50,8 @@ def parse(words: Sequence[str]) -> argparse.Namespace:
         prog=" ".join(("memlens", *names)), description=_description(found), epilog=_epilog(found)
     )
     found.add_arguments(parser)
-    options: argparse.Namespace = parser.parse_args(_with_filters(rest))
+    words = rest if getattr(found, "OF_A_PROGRAM", False) else _with_filters(rest)
+    options: argparse.Namespace = parser.parse_args(words)
     options.command = " ".join(names)
     options.run = found.run
     return options

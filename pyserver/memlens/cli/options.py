@@ -51,6 +51,16 @@ def positive(text: str) -> int:
     return value
 
 
+def size_bytes(text: str) -> int:
+    """Parse a size: ``85899345920``, ``80GiB``, ``80 GB``."""
+    found = re.fullmatch(r"(\d+(?:\.\d+)?) ?(?:([KMGT])(i?)B?|B?)", text, re.IGNORECASE)
+    if found is None or not 0 < float(found[1]) < 2**60:
+        raise argparse.ArgumentTypeError(f"{text} is not a size: write it as 80GiB, or in bytes")
+    power = 0 if found[2] is None else "KMGT".index(found[2].upper()) + 1
+    is_decimal = power and not found[3] and text[-1] in "bB"
+    return round(float(found[1]) * (1000 if is_decimal else 1024) ** power)
+
+
 def seconds(text: str) -> float:
     """Parse a duration in seconds."""
     try:

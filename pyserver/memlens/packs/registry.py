@@ -15,6 +15,7 @@ from memlens.packs.api import (
     Declarations,
     Foreign,
     Format,
+    Launch,
     Machinery,
     Message,
     MeterKind,
@@ -316,6 +317,12 @@ def meters() -> Iterator[MeterKind]:
     """What measures the memory of a part of a running program."""
     for pack in packs():
         yield from pack.meters
+
+
+def launches() -> Iterator[Launch]:
+    """How programs are started so that they leave a file when memory runs out."""
+    for pack in packs():
+        yield from pack.launches
 
 
 def messages() -> Iterator[tuple[Message, NextTime | None]]:

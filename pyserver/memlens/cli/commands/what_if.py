@@ -11,7 +11,7 @@ import re
 
 from memlens.cli.ask import ask
 from memlens.cli.columns import Row, say_paragraph, say_tables
-from memlens.cli.options import add_device, add_file, add_json, add_libraries, snapshot
+from memlens.cli.options import add_device, add_file, add_json, add_libraries, size_bytes, snapshot
 from memlens.cli.output import json_line
 from memlens.cli.parsers import UsageError
 from memlens.texts import phrase
@@ -32,7 +32,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     add_device(command)
     command.add_argument(
         "--capacity",
-        type=_bytes,
+        type=size_bytes,
         metavar="BYTES",
         help="the memory that could be reserved, as 80GiB (default: by the first out-of-memory event)",
     )
@@ -86,16 +86,6 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     )
     add_json(command)
     add_libraries(command)
-
-
-def _bytes(text: str) -> int:
-    """Parse a size: ``85899345920``, ``80GiB``, ``80 GB``."""
-    found = re.fullmatch(r"(\d+(?:\.\d+)?) ?(?:([KMGT])(i?)B?|B?)", text, re.IGNORECASE)
-    if found is None or not 0 < float(found[1]) < 2**60:
-        raise argparse.ArgumentTypeError(f"{text} is not a size: write it as 80GiB, or in bytes")
-    power = 0 if found[2] is None else "KMGT".index(found[2].upper()) + 1
-    is_decimal = power and not found[3] and text[-1] in "bB"
-    return round(float(found[1]) * (1000 if is_decimal else 1024) ** power)
 
 
 def _sizes(text: str) -> list[int]:

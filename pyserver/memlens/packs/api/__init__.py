@@ -23,6 +23,7 @@ from memlens.packs.api.formats import (
     WithoutPeople,
     Writer,
 )
+from memlens.packs.api.launches import Launch
 from memlens.packs.api.messages import Message, NextTime
 from memlens.packs.api.meters import Meter, MeterKind, NoMeterError
 from memlens.packs.api.objects import (
@@ -167,6 +168,8 @@ class Pack(Struct, frozen=True, kw_only=True):
     rules: tuple[Rule, ...] = ()
     meters: tuple[MeterKind, ...] = ()
     """What measures the memory of a part of a running program, such as one test."""
+    launches: tuple[Launch, ...] = ()
+    """How its programs are started so that they leave a file when memory runs out, the likeliest first."""
     messages: tuple[Message, ...] = ()
     """What its programs say when memory runs out."""
     next_time: NextTime | None = None

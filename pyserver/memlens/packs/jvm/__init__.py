@@ -12,6 +12,7 @@ from memlens.packs.api import (
     FilterTerm,
     Format,
     Language,
+    Launch,
     Message,
     NextTime,
     Objects,
@@ -244,6 +245,14 @@ PACK = Pack(
             can_write_garbage=True,
             tools=("java", "jcmd"),
             with_value=frozenset(_WITH_VALUE),
+        ),
+    ),
+    launches=(
+        Launch(
+            name="java",
+            records=phrase("Java: a heap dump when its heap is full"),
+            programs=re.compile(r"javaw?|mvnw?|gradlew?|sbt"),
+            variables=Part(f"{_HERE}.launching:variables"),
         ),
     ),
     messages=(

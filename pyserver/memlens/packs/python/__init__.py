@@ -14,6 +14,7 @@ from memlens.packs.api import (
     Format,
     FrameVariables,
     Language,
+    Launch,
     Message,
     MeterKind,
     Namespaces,
@@ -29,6 +30,7 @@ from memlens.packs.api import (
 from memlens.texts import phrase
 
 _HERE = "memlens.packs.python"
+_PROGRAMS = re.compile(r"python(?:3(?:\.(\d+))?)?t?", re.IGNORECASE)
 
 _OBJECTS = Objects(
     runtime="Python",
@@ -143,7 +145,7 @@ PACK = Pack(
         RuntimeKind(
             name="python",
             title="Python",
-            programs=re.compile(r"python(?:3(?:\.(\d+))?)?t?", re.IGNORECASE),
+            programs=_PROGRAMS,
             embedded=re.compile(r"libpython3\.(\d+)(?:\.so[\d.]*)?t?", re.IGNORECASE),
             version_in_path=re.compile(r"(?:[Pp]ython|/Versions/)-?3\.?(\d\d)\b"),
             # runs code on request from outside
@@ -156,6 +158,21 @@ PACK = Pack(
         ),
     ),
     meters=(MeterKind(name="tracemalloc", meter=Part(f"{_HERE}.meters:Tracemalloc"), is_default=True),),
+    launches=(
+        Launch(
+            name="tracemalloc",
+            records=phrase("Python's own objects, by the lines that allocated them"),
+            programs=_PROGRAMS,
+            recorder=True,
+        ),
+        Launch(
+            name="memray",
+            records=phrase("Python and native code, by memray, whose file survives SIGKILL"),
+            programs=_PROGRAMS,
+            is_chosen=False,
+            arguments=Part(f"{_HERE}.launching:by_memray"),
+        ),
+    ),
     messages=(
         Message(
             name="python-memory-error",

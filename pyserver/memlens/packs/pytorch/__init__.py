@@ -2,7 +2,7 @@
 
 import re
 
-from memlens.packs.api import Format, Message, MeterKind, NextTime, Pack, Part, Rule, Writer
+from memlens.packs.api import Format, Launch, Message, MeterKind, NextTime, Pack, Part, Rule, Writer
 from memlens.texts import phrase
 
 _HERE = "memlens.packs.pytorch"
@@ -81,6 +81,14 @@ PACK = Pack(
         Rule(findings=("idle_segments",), find=Part(f"{_HERE}.reserved:idle_segments"), model="timeline"),
     ),
     meters=(MeterKind(name="torch", meter=Part(f"{_HERE}.meters:Torch")),),
+    launches=(
+        Launch(
+            name="torch",
+            records=phrase("PyTorch on a GPU: each allocation and free, of each process"),
+            programs=re.compile(r"torchrun|accelerate|deepspeed"),
+            recorder=True,
+        ),
+    ),
     messages=(
         Message(
             name="cuda-out-of-memory",

@@ -9,6 +9,7 @@ from memlens.packs.api import (
     Format,
     JoinedTexts,
     Language,
+    Launch,
     Message,
     NextTime,
     Objects,
@@ -168,6 +169,14 @@ PACK = Pack(
         Rule(findings=("listeners",), find=Part(f"{_HERE}.leaks:emitter_listeners"), model="graph"),
         Rule(findings=("unread_variables",), find=Part(f"{_HERE}.unread:unread_variables"), model="graph"),
         Rule(findings=("contexts",), find=Part(f"{_HERE}.leaks:contexts"), model="graph"),
+    ),
+    launches=(
+        Launch(
+            name="node",
+            records=phrase("Node.js: heap snapshots near the limit of its heap, and on SIGUSR2"),
+            programs=re.compile(r"node(?:js)?|npm|npx|pnpm|yarn"),
+            variables=Part(f"{_HERE}.launching:variables"),
+        ),
     ),
     messages=(
         Message(

@@ -1,0 +1,70 @@
+"""How a program is started: which of the packs' ways, and the environment and command line of it."""
+
+import json
+import os
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path, PurePath
+from typing import NamedTuple
+
+from memlens.errors import BadRequestError
+from memlens.packs import registry
+from memlens.packs.api import Launch
+from memlens.texts import as_text, phrase
+
+SITE = Path(__file__).with_name("site")
+"""The folder of the module that Python imports when it starts."""
+
+
+class Request(NamedTuple):
+    """What is to be recorded, and when a file is written."""
+
+    folder: Path
+    """For the files; absolute."""
+    at_bytes: int | None = None
+    every: int | None = None
+    keep: int = 3
+
+
+class Start(NamedTuple):
+    """A command line and the environment for it."""
+
+    arguments: list[str]
+    environment: dict[str, str]
+    way: Launch
+
+
+def way_of(name: str | None, program: str) -> Launch:
+    """The way of that name, else the first for a program. Raises :class:`BadRequestError`."""
+    ways = list(registry.launches())
+    base = re.sub(r"(?i)\.(exe|cmd|bat)$", "", PurePath(program).name)
+    for each in ways:
+        if each.name == name if name else each.is_chosen and each.programs.fullmatch(base):
+            return each
+    raise BadRequestError(
+        phrase("Memlens doesn't know what {program} runs on", program=as_text(program)),
+        advice=phrase("Choose how it is recorded: {ways}.", ways=" ".join(f"--{each.name}" for each in ways)),
+    )
+
+
+def start_of(
+    name: str | None, command: Sequence[str], request: Request, environment: Mapping[str, str]
+) -> Start:
+    """What to run. Raises :class:`BadRequestError`."""
+    way = way_of(name, command[0])
+    arguments = list(command)
+    if way.arguments is not None:
+        arguments = way.arguments.load()(command, request.folder)
+    changed = dict(environment)
+    if way.variables is not None:
+        changed |= way.variables.load()(environment, request.folder)
+    if way.recorder:
+        settings = {
+            "folder": str(request.folder), "by": way.name if name else "", "at_bytes": request.at_bytes,
+            "every": request.every, "keep": request.keep,
+        }  # fmt: skip
+        paths = [str(SITE), *filter(None, [environment.get("PYTHONPATH")])]
+        changed |= {"MEMLENS_RECORD": json.dumps(settings), "PYTHONPATH": os.pathsep.join(paths)}
+    elif request.at_bytes is not None or request.every is not None:
+        raise BadRequestError(phrase("--at and --every are for programs of Python"))
+    return Start(arguments, changed, way)

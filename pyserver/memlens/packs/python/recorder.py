@@ -1,0 +1,37 @@
+"""Records what Python's own allocator holds, by tracemalloc, inside of the program: see ``memlens/record.py``."""
+
+import sys
+import tracemalloc
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from memlens.record import Recording
+
+_FRAMES = 25
+
+
+class Recorder:
+    """tracemalloc, from now on."""
+
+    name = "tracemalloc"
+    ending = ".tracemalloc"
+    limits_process = True
+
+    def __init__(self, recording: "Recording") -> None:
+        self._recording = recording
+
+    def prepare(self) -> bool:
+        """Begin."""
+        if not tracemalloc.is_tracing():
+            tracemalloc.start(_FRAMES)
+        self._recording.begin(self)
+        return True
+
+    def write(self, path: str) -> None:
+        """Write all that is allocated, by its stack."""
+        tracemalloc.take_snapshot().dump(path)
+
+    def used_bytes(self) -> int:
+        """The resident memory of the process."""
+        used: int = sys.modules[type(self._recording).__module__].resident_bytes()
+        return used
