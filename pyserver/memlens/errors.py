@@ -1,5 +1,8 @@
 """The errors that Memlens shows to users: what happened, where in the file, and what to do about it."""
 
+import contextlib
+from collections.abc import Iterator
+from pathlib import Path
 from typing import TypeVar
 
 from msgspec import Struct
@@ -99,3 +102,20 @@ def finished(found: T | None) -> T:
     if found is None:
         raise stopped()
     return found
+
+
+@contextlib.contextmanager
+def naming(file: Path) -> Iterator[None]:
+    """Put the file's name before the messages of the block's errors."""
+    try:
+        yield
+    except MemlensError as error:
+        named(error, file)
+        raise
+
+
+def named(error: MemlensError, file: Path) -> MemlensError:
+    """Put the file's name before an error's message, unless that has it."""
+    if file.name not in error.message.text:
+        error.message = phrase("{file}: {problem}", file=file, problem=error.message)
+    return error

@@ -548,7 +548,7 @@ INTERNAL = {
     "record.py": "alone in other programs, under names of their process; test_run.py tests it",
     "remote_dump.py": "a temporary folder",
     "cli/__init__.py": "the null device",
-    "cli/ask.py": "a damaged archive of the cache",
+    "api/archives.py": "a damaged archive of the cache",
     "cli/query_rows.py": "a damaged archive of the cache",
     "cli/elsewhere.py": "a temporary folder, and archives of what was there",
     "cli/failures.py": "the null device",

@@ -2,26 +2,20 @@
 
 import argparse
 import contextlib
-import errno
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
+from memlens.api.archives import answered, asked, files_in_filter, has_archive, with_classes
 from memlens.cli.cache import cache_of
-from memlens.cli.failures import named, naming
 from memlens.cli.progress import reporter
-from memlens.cli.written import files_in_filter, filter_of
-from memlens.errors import FileError, MemlensError, reason
-from memlens.ingest import ingest
+from memlens.cli.written import filter_of
+from memlens.errors import MemlensError, named
 from memlens.model.own_libraries import Libraries
-from memlens.packs import registry
-from memlens.store.files.cache import Cache
-from memlens.store.manifest import CONTRADICTIONS, ArchiveError
 from memlens.store.models import LackingError, devices_of, timeline_of
-from memlens.store.relabel import module_places, open_with
+from memlens.store.relabel import open_with
 from memlens.store.snapshot import Snapshot
-from memlens.texts import as_text, phrase
+from memlens.texts import as_text
 
 T = TypeVar("T")
 
@@ -43,35 +37,10 @@ def ask(options: argparse.Namespace, question: Callable[[Snapshot], T], path: Pa
 
 
 def _ask(options: argparse.Namespace, question: Callable[[Snapshot], T], file: Path) -> T:
-    cache = cache_of(options)
-    for other in files_in_filter(options, file):
-        if cache.find(other) is None:
-            _read(other, cache)
-    try:
-        archive = cache.find(file)
-    except OSError as error:
-        raise FileError(
-            phrase("{file} can't be opened: {reason}", file=file, reason=reason(error)),
-            advice=phrase("Give a file, or - to read what comes through a pipe to stdin.")
-            if error.errno == errno.EINVAL
-            else None,
-        ) from error
-    if archive is not None:
-        try:
-            return _answer(archive, options, question)
-        except (ArchiveError, *CONTRADICTIONS):
-            # if they contradict each other again, that is a bug
-            shutil.rmtree(archive, ignore_errors=True)
-    return _answer(_read(file, cache), options, question)
-
-
-def _read(file: Path, cache: Cache) -> Path:
-    """Make the archive of a file."""
-    report = reporter("auto")
-    with naming(file):
-        archive = ingest(file, cache, report, findings=False)
-    report("done", 1.0)
-    return archive
+    cache, report = cache_of(options), reporter("auto")
+    for other in files_in_filter(filter_of(options), file):
+        has_archive(other, cache, report)
+    return answered(file, cache, report, lambda archive: _answer(archive, options, question))
 
 
 def libraries_of(options: argparse.Namespace) -> Libraries:
@@ -80,28 +49,20 @@ def libraries_of(options: argparse.Namespace) -> Libraries:
 
 
 def libraries_for(archive: Path, options: argparse.Namespace) -> Libraries:
-    """Return them with the classes of modules: sources are where the archive says, or below the current folder."""
-    libraries = libraries_of(options)
-    with contextlib.closing(Snapshot.open(archive)) as snapshot:
-        asked, known = snapshot.ask(module_places), registry.module_classes(snapshot.info.kind)
-    if not asked or known is None:
-        return libraries
-    # imported here, because few files have modules
-    from memlens.sources.in_place import in_folder
-
-    return libraries.with_classes(known.classes_at(asked, lambda file: in_folder(file, Path.cwd())))
+    """Return them with the classes of an archive's modules."""
+    return with_classes(archive, libraries_of(options))
 
 
 def _answer(archive: Path, options: argparse.Namespace, question: Callable[[Snapshot], T]) -> T:
+    def checked(snapshot: Snapshot) -> T:
+        answer = question(snapshot)
+        check_filter(snapshot, options)
+        return answer
+
     with contextlib.closing(open_with(archive, libraries_for(archive, options))) as snapshot:
         if getattr(options, "device", None) is not None:
             timeline_of(snapshot.info, "devices", as_text("--device"))
-        answer = snapshot.ask(question)
-        snapshot.ask(lambda opened: check_filter(opened, options))
-        # verified now, since the process ends before a verification in the background would
-        snapshot.verify_used()
-        snapshot.ask(Snapshot.work_in_background)
-        return answer
+        return asked(snapshot, checked)
 
 
 def check_filter(snapshot: Snapshot, options: argparse.Namespace) -> None:

@@ -4,8 +4,6 @@ import argparse
 import contextlib
 import os
 import sys
-from collections.abc import Iterator
-from pathlib import Path
 
 from msgspec.structs import replace
 
@@ -31,23 +29,6 @@ def problem_of(error: Exception, options: argparse.Namespace | None = None) -> P
     for path, name in names.items():
         said = said.replace(path, name)
     return problem if said == problem.message.text else replace(problem, message=Text(said))
-
-
-@contextlib.contextmanager
-def naming(file: Path) -> Iterator[None]:
-    """Put the file's name before the messages of the block's errors."""
-    try:
-        yield
-    except MemlensError as error:
-        named(error, file)
-        raise
-
-
-def named(error: MemlensError, file: Path) -> MemlensError:
-    """Put the file's name before an error's message, unless that has it."""
-    if file.name not in error.message.text:
-        error.message = phrase("{file}: {problem}", file=file, problem=error.message)
-    return error
 
 
 def _problem_of(error: Exception) -> Problem:

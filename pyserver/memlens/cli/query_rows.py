@@ -13,7 +13,8 @@ from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
-from memlens.cli.ask import ask, libraries_for
+from memlens.api.queries import parts_read
+from memlens.cli.ask import ask
 from memlens.cli.cache import cache_of
 from memlens.cli.output import say
 from memlens.cli.progress import reporter
@@ -27,6 +28,7 @@ from memlens.store.snapshot import Snapshot
 from memlens.store.tables.fill import fill, remove
 from memlens.texts import phrase
 from memlens.units import plain, shortened
+from memlens.views.sql.pages import distinct
 from memlens.views.sql.query import SqlSession
 
 TABLE_ROWS = 1_000
@@ -93,12 +95,9 @@ def filled(options: argparse.Namespace, query: str, path: Path | None = None) ->
     """Return a file's archive with the tables that a query reads. ``path`` is the file, where there are several."""
 
     def fill_tables(snapshot: Snapshot) -> tuple[Path, bool]:
-        names = SqlSession(
-            open_with(snapshot.archive, libraries_for(snapshot.archive, options)), names_only=True
-        )
-        with closing(names) as session, ended_by_signals():
-            parts = session.needs(query)
         report = reporter("auto")
+        with ended_by_signals():
+            parts = parts_read(snapshot, query)
         has_grown = fill(snapshot, report, parts)
         report("done", 1.0)
         if "stack_frames" in query:
@@ -149,7 +148,7 @@ def print_rows(
 
 
 def _print_json(names: list[str], rows: Iterable[tuple[Any, ...]]) -> None:
-    keys = _distinct(names)
+    keys = distinct(names)
     out = sys.stdout
     out.write("[")
     for number, row in enumerate(rows):
@@ -157,17 +156,6 @@ def _print_json(names: list[str], rows: Iterable[tuple[Any, ...]]) -> None:
         cells = dict(zip(keys, map(_json_value, row), strict=True))
         out.write(escaped(json.dumps(cells, ensure_ascii=False)))
     out.write("\n]\n")
-
-
-def _distinct(names: list[str]) -> list[str]:
-    """Make the names distinct, to serve as keys of an object: two columns in SQL may have the same name."""
-    keys: list[str] = []
-    for name in names:
-        key, number = name, 2
-        while key in keys:
-            key, number = f"{name}_{number}", number + 1
-        keys.append(key)
-    return keys
 
 
 def _json_value(value: Any) -> Any:

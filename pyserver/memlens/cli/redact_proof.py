@@ -5,9 +5,8 @@ from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 
-from memlens.cli.failures import naming
 from memlens.cli.output import json_line, say
-from memlens.errors import BadRequestError
+from memlens.errors import BadRequestError, naming
 from memlens.formats.redacted import mapping_beside
 from memlens.proof.forbidden import Hit, Search
 from memlens.proof.items import Keeps

@@ -4,6 +4,7 @@ import argparse
 import sys
 from pathlib import Path
 
+from memlens.api.archives import files_in_filter
 from memlens.cli.output import say
 from memlens.cli.parsers import UsageError
 from memlens.store.files.output import Output
@@ -44,7 +45,7 @@ def output_of(options: argparse.Namespace, path: Path, *formats: str) -> Output:
     named = (getattr(options, name, None) for name in ("file", "diff", "before"))
     inputs = [each for each in named if isinstance(each, Path)]
     # other dumps that a filter names
-    inputs += files_in_filter(options, options.file)
+    inputs += files_in_filter(filter_of(options), options.file)
     return Output(path, tuple(inputs), options.force, formats)
 
 
@@ -52,16 +53,3 @@ def filter_of(options: argparse.Namespace) -> str:
     """The filter among the arguments: ``--filter``, or ``--of`` of ``memlens paths``."""
     of_paths = options.of if options.command == "paths" else None
     return getattr(options, "filter", None) or of_paths or ""
-
-
-def files_in_filter(options: argparse.Namespace, file: Path) -> list[Path]:
-    """The files that the filter names and that exist; the filter itself reports the missing ones."""
-    text = filter_of(options)
-    if "in:" not in text:
-        return []
-    # imported here, because few filters name files
-    from memlens.views.heap.filters.filters import files_in
-    from memlens.views.heap.objects.same_objects import file_named
-
-    named = [file_named(value, file.resolve()) for value in files_in(text)]
-    return [each for each in named if each.is_file()]

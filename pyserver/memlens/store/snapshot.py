@@ -80,6 +80,7 @@ class Snapshot(Uncounted):
         """The names of each device's narrowed versions, the least recently used first."""
         self.verified = False
         """Whether all files were verified since the archive was opened."""
+        self._verified_files = set[str]()
         self.background: list[Callable[[], object]] = []
         """Work to run after an answer, so that the next one is faster; see :meth:`work_in_background`."""
         self.work = Work()
@@ -196,10 +197,11 @@ class Snapshot(Uncounted):
             self.verified = True
 
     def verify_used(self) -> None:
-        """The same for the columns that were mapped, for a process that ends with its answer."""
-        if not self.verified:
-            with contextlib.suppress(StoppedError):
-                verify(self.archive, self.manifest, self._held, names=list(self._files.mapped))
+        """The same for the columns that were mapped since the last time, before an answer is given out."""
+        names = [] if self.verified else [*self._files.mapped - self._verified_files]
+        with contextlib.suppress(StoppedError):
+            verify(self.archive, self.manifest, self._held, names=names)
+        self._verified_files.update(names)
 
     def work_in_background(self) -> None:
         """Run all work that answers put off."""

@@ -8,8 +8,9 @@ the rows of [a query](sql.md#several-files), also of more than two files.
 
 import argparse
 from pathlib import Path
-from typing import Any, assert_never
+from typing import Any
 
+from memlens.api.comparisons import compared_side
 from memlens.cli import compare_heaps, compare_queries
 from memlens.cli.ask import ask
 from memlens.cli.attribution import add_any_code, attribution_of, given, self_words, with_attribution
@@ -17,7 +18,7 @@ from memlens.cli.columns import Piece, Row, say_tables
 from memlens.cli.options import PROFILE_VALUE, add_device, add_json, add_libraries, add_top, snapshot
 from memlens.cli.output import json_line, say
 from memlens.cli.parsers import UsageError
-from memlens.model.info import GraphInfo, ProfileInfo, SnapshotInfo, TimelineInfo
+from memlens.model.info import SnapshotInfo
 from memlens.store.models import heap_dump_of
 from memlens.store.snapshot import Snapshot
 from memlens.texts import Text, phrase
@@ -26,12 +27,9 @@ from memlens.views.answers import Frame
 from memlens.views.compare.kinds import check_comparable
 from memlens.views.compare.order import out_of_order
 from memlens.views.compare.rows import CompareAnswer, ComparedRow, compare
-from memlens.views.compare.sides import Side, side_of
+from memlens.views.compare.sides import Side
 from memlens.views.naming.places import BEFORE_RECORDING
 from memlens.views.selection.columns import MOST_ROWS
-from memlens.views.selection.moments import samples_at
-from memlens.views.selection.profile_sets import set_at
-from memlens.views.selection.sets import AllocationSet
 
 EXAMPLES = ("memlens compare samples/train.pickle samples/train.pickle --at end",)
 
@@ -107,10 +105,13 @@ def run(options: argparse.Namespace) -> int:
         )
 
     def side(path: Path, device: int | None) -> Side:
-        def made(snapshot: Snapshot) -> Side:
-            return side_of(snapshot, _set(snapshot, options, device), attribution_of(options))
-
-        return ask(options, made, path)
+        return ask(
+            options,
+            lambda snapshot: compared_side(
+                snapshot, options.at, device, options.value, attribution_of(options)
+            ),
+            path,
+        )
 
     before = side(options.before, options.device)
     after = side(options.after, options.device if options.other_device is None else options.other_device)
@@ -131,16 +132,6 @@ def _comparable_infos(options: argparse.Namespace) -> list[SnapshotInfo]:
     if order is not None:
         say(f"note: {order}", error=True)
     return infos
-
-
-def _set(snapshot: Snapshot, options: argparse.Namespace, device: int | None) -> AllocationSet:
-    match snapshot.info:
-        case TimelineInfo():
-            return set_at(snapshot.info, options.at or "peak", device, options.value)
-        case ProfileInfo() | GraphInfo():
-            return samples_at(snapshot, options.at, options.value)
-        case _:
-            assert_never(snapshot.info)
 
 
 def _info(snapshot: Snapshot) -> SnapshotInfo:

@@ -9,27 +9,17 @@ import argparse
 from collections.abc import Iterator
 from pathlib import Path
 
-from msgspec import Struct
 from msgspec.structs import replace
 
+from memlens.api.reports import Report, report
 from memlens.cli.ask import ask
 from memlens.cli.each_file import answer_each
 from memlens.cli.options import add_device, add_files, add_json, add_libraries, positive
 from memlens.export.markdown import finding_markdown, findings_markdown, place_of
-from memlens.store.snapshot import Snapshot
 from memlens.units import counted, format_bytes
-from memlens.views.findings.ahead import findings, headline
-from memlens.views.findings.answers import HeadlineAnswer, SnapshotFinding, inferred_mark
+from memlens.views.findings.answers import SnapshotFinding, inferred_mark
 from memlens.views.findings.component import ComponentAnswer, filtered_findings
-from memlens.views.findings.contents import finding_without_contents, headline_without_contents
-
-
-class Report(Struct, frozen=True):
-    """The headline and the findings of one file."""
-
-    headline: HeadlineAnswer
-    findings: list[SnapshotFinding]
-
+from memlens.views.findings.contents import finding_without_contents
 
 EXAMPLES = ("memlens findings samples/train.pickle",)
 
@@ -65,22 +55,14 @@ def run(options: argparse.Namespace) -> int:
         )
     return answer_each(
         options,
-        lambda path: ask(options, lambda snapshot: _report(snapshot, options), path),
-        lambda report: (
-            findings_markdown(report.headline, report.findings) if options.markdown else _text(report)
+        lambda path: ask(
+            options,
+            lambda snapshot: report(snapshot, options.device, options.top, values=not _hides(options)),
+            path,
         ),
+        lambda found: findings_markdown(found.headline, found.findings) if options.markdown else _text(found),
         heading,
     )
-
-
-def _report(snapshot: Snapshot, options: argparse.Namespace) -> Report:
-    first, found = (
-        headline(snapshot, options.device),
-        findings(snapshot, options.device, options.top).findings,
-    )
-    if _hides(options):
-        return Report(headline_without_contents(first), [finding_without_contents(each) for each in found])
-    return Report(first, found)
 
 
 def _hides(options: argparse.Namespace) -> bool:
@@ -105,10 +87,10 @@ def _lines_of(found: ComponentAnswer, options: argparse.Namespace) -> Iterator[s
     yield from _marked(found.findings) if options.markdown else _listed(found.findings)
 
 
-def _text(report: Report) -> Iterator[str]:
-    yield report.headline.text
-    yield from _listed(report.findings)
-    for warning in report.headline.warnings:
+def _text(found: Report) -> Iterator[str]:
+    yield found.headline.text
+    yield from _listed(found.findings)
+    for warning in found.headline.warnings:
         yield f"note: {warning.message}"
 
 

@@ -11,11 +11,11 @@ from pathlib import Path
 
 from memlens import limits
 from memlens.cli.cache import cache_of, tools_of
-from memlens.cli.failures import naming
 from memlens.cli.memory import within_memory
 from memlens.cli.options import add_file, add_force, add_long_work, add_symbols, positive
 from memlens.cli.output import message_line, say
 from memlens.cli.progress import reporter
+from memlens.errors import naming
 from memlens.ingest import ingest
 from memlens.store.files.cache import Cache
 

@@ -6,10 +6,11 @@ dump without stacks, the lines that define what retains most: classes and functi
 
 import argparse
 from collections.abc import Iterator, Sequence
-from typing import Any, assert_never, get_args
+from typing import assert_never, get_args
 
 from msgspec import Struct
 
+from memlens.api.lines import Definitions, LinesAnswer, LinesOfProfile, LinesOfTrace, answer_rows, lines
 from memlens.cli.ask import ask
 from memlens.cli.attribution import add_any_code, attribution_of, given, with_attribution
 from memlens.cli.columns import Piece, Row, say_tables, say_wrapped
@@ -27,30 +28,21 @@ from memlens.cli.source_lines import source_line
 from memlens.errors import BadRequestError
 from memlens.json_text import in_english
 from memlens.model.info import GraphInfo, ProfileInfo, TimelineInfo, device_phrase
-from memlens.store.models import profile_of
+from memlens.store.models import has_stacks, profile_of
 from memlens.store.snapshot import Snapshot
-from memlens.texts import Text, phrase
+from memlens.texts import phrase
 from memlens.units import KIND_WORDS, SOURCE_WORDS, counted, format_bytes, format_time, format_value
 from memlens.views.answers import SourceLine
-from memlens.views.heap.objects.lines import HeapFile, HeapLine, largest_lines
 from memlens.views.lines.charged import (
-    Charged,
-    ChargedAmount,
-    ChargedFigures,
     ChargedTo,
-    charged_allocations,
-    charged_amounts,
 )
-from memlens.views.lines.totals import LineOrder, ProfileLine, top_lines, top_profile_lines
-from memlens.views.selection.profile_sets import value_named
+from memlens.views.lines.totals import ProfileLine
 from memlens.views.tables.groupings import GroupKind
 from memlens.views.tables.held import (
     HeldOfProfile,
     HeldOfTrace,
     Named,
     Part,
-    held,
-    order_of_profile,
 )
 
 _HEADINGS = {
@@ -59,28 +51,6 @@ _HEADINGS = {
 }  # fmt: skip
 _FIGURE_AT = {"peak": "live_at_peak_bytes", "end": "live_at_end_bytes", "all": "total_bytes"}
 _PLURALS = {"line": "lines", "function": "functions", "file": "files"}
-
-
-class _Trace(Struct, frozen=True):
-    lines: list[SourceLine]
-    charged: list[Charged]
-    total: ChargedFigures
-
-
-class _Profile(Struct, frozen=True):
-    value: str
-    title: Text
-    unit: str
-    lines: list[ProfileLine]
-    charged: list[ChargedAmount]
-    total: int
-
-
-class _Definitions(Struct, frozen=True):
-    lines: list[HeapLine | HeapFile]
-
-
-_Answer = _Trace | _Profile | _Definitions | HeldOfTrace | HeldOfProfile
 
 
 EXAMPLES = (
@@ -120,7 +90,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     answer, notes = ask(options, lambda snapshot: (_answer(snapshot, options), _notes(snapshot)))
-    if options.top is None and len(_rows(answer)) == MOST_LINES:
+    if options.top is None and len(answer_rows(answer)) == MOST_LINES:
         say(f"note: only the first {MOST_LINES:,} rows are printed; --top prints another number.", error=True)
     if options.json:
         _print_json(options, answer)
@@ -128,11 +98,11 @@ def run(options: argparse.Namespace) -> int:
         _print_csv(answer)
     else:
         match answer:
-            case _Definitions():
+            case Definitions():
                 _print_definitions(answer)
-            case _Trace() | HeldOfTrace():
+            case LinesOfTrace() | HeldOfTrace():
                 _print_trace(options, answer)
-            case _Profile() | HeldOfProfile():
+            case LinesOfProfile() | HeldOfProfile():
                 _print_profile(options, answer)
                 for note in notes:
                     say_wrapped(f"note: {note}")
@@ -141,36 +111,13 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def _answer(snapshot: Snapshot, options: argparse.Namespace) -> _Answer:
-    info, attribution = snapshot.info, attribution_of(options)
-    order: LineOrder = options.sort or "self"
-    top = options.top or MOST_LINES
-    is_part = bool(given(options, "--at", "--device", "--filter") or options.by != "line")
-    match info:
-        case GraphInfo(allocations=None):
-            _check_definitions(options)
-            return _Definitions(largest_lines(snapshot, top))
-        case TimelineInfo() if is_part and order == "freed":
-            raise BadRequestError(
-                phrase("Frees are only summed over a whole trace"),
-                advice=phrase(
-                    "For a part of it, use memlens lines --by freed, which groups by the line that freed."
-                ),
-            )
-        case TimelineInfo() if not is_part and options.value is None:
-            lines = top_lines(snapshot, top, attribution, order)
-            return _Trace(lines, *charged_allocations(snapshot, attribution))
-        case ProfileInfo() | GraphInfo() if not is_part:
-            number = value_named(profile_of(info), options.value)
-            rows = top_profile_lines(snapshot, number, top, attribution, order_of_profile(order))
-            value = profile_of(info).values[number]
-            charged = charged_amounts(snapshot, number, attribution)
-            return _Profile(value.name, value.title, value.unit, rows, *charged)
-        case TimelineInfo() | ProfileInfo() | GraphInfo():
-            part = Part(options.at, options.device, options.value, options.filter)
-            return held(snapshot, options.by, part, attribution, order, top)
-        case _:
-            assert_never(info)
+def _answer(snapshot: Snapshot, options: argparse.Namespace) -> LinesAnswer:
+    if not has_stacks(snapshot.info):
+        _check_definitions(options)
+    part = Part(options.at, options.device, options.value, options.filter)
+    return lines(
+        snapshot, options.by, part, attribution_of(options), options.sort or "self", options.top or MOST_LINES
+    )
 
 
 def _check_definitions(options: argparse.Namespace) -> None:
@@ -199,34 +146,24 @@ def _notes(snapshot: Snapshot) -> list[str]:
             assert_never(snapshot.info)
 
 
-def _rows(answer: _Answer) -> Sequence[Any]:
-    match answer:
-        case _Definitions() | _Trace() | _Profile():
-            return answer.lines
-        case HeldOfTrace() | HeldOfProfile():
-            return answer.rows
-        case _:
-            assert_never(answer)
-
-
-def _print_json(options: argparse.Namespace, answer: _Answer) -> None:
+def _print_json(options: argparse.Namespace, answer: LinesAnswer) -> None:
     found = with_attribution(options, answer)
     if "rows" in found and options.by == "line":
         found["lines"] = found.pop("rows")
     json_line(found)
 
 
-def _print_csv(answer: _Answer) -> None:
+def _print_csv(answer: LinesAnswer) -> None:
     # imported here, because it needs all of SQL
     from memlens.cli.query_rows import print_rows
 
-    rows = _rows(answer)
+    rows = answer_rows(answer)
     names = list(rows[0].__struct_fields__) if rows else []
     table = within_bounds([tuple(in_english(getattr(row, name)) for name in names) for row in rows])
     print_rows(names, iter(table), "csv", None)
 
 
-def _print_definitions(answer: _Definitions) -> None:
+def _print_definitions(answer: Definitions) -> None:
     if not answer.lines:
         say(
             "The heap dump has neither allocation stacks nor lines at which its types and functions are defined."
@@ -263,7 +200,7 @@ def _label(row: SourceLine | ProfileLine | Named, by: str) -> list[Piece]:
     return [*source_line(row.file or "", row.line or 0, row.function or ""), words]
 
 
-def _print_trace(options: argparse.Namespace, answer: _Trace | HeldOfTrace) -> None:
+def _print_trace(options: argparse.Namespace, answer: LinesOfTrace | HeldOfTrace) -> None:
     at = options.at or "peak"
     chosen = _FIGURE_AT.get(at, "live_at_moment_bytes")
     ordered = ["live_at_peak_bytes"] if options.sort == "peak" else []
@@ -281,7 +218,7 @@ def _print_trace(options: argparse.Namespace, answer: _Trace | HeldOfTrace) -> N
 
     headings = [_HEADINGS[name] for name in columns]
     rows = [Row([*(_HEADINGS.get(name, "self") for name in own), *headings], options.by)]
-    rows += [Row(cells(row, [*own, *columns]), _label(row, options.by)) for row in _rows(answer)]
+    rows += [Row(cells(row, [*own, *columns]), _label(row, options.by)) for row in answer_rows(answer)]
     blank = ["" for _ in own]
     total = Row([*blank, *cells(answer.total, columns)], "in total")
     if own:
@@ -325,7 +262,7 @@ def _words(options: argparse.Namespace, to: ChargedTo, no_line: str) -> str:
     return words[to]
 
 
-def _print_profile(options: argparse.Namespace, answer: _Profile | HeldOfProfile) -> None:
+def _print_profile(options: argparse.Namespace, answer: LinesOfProfile | HeldOfProfile) -> None:
     is_place = options.by in _PLURALS
     title = f"{answer.title} ({answer.value}), by {options.by}"
 
@@ -333,7 +270,7 @@ def _print_profile(options: argparse.Namespace, answer: _Profile | HeldOfProfile
         return format_value(amount, answer.unit)
 
     rows = [Row(("self", "total") if is_place else ("total",), title)]
-    for row in _rows(answer):
+    for row in answer_rows(answer):
         cells = (shown(row.itself), shown(row.total)) if is_place else (shown(row.total),)
         rows.append(Row(cells, _label(row, options.by)))
     total = Row((shown(answer.total), "") if is_place else (shown(answer.total),), "in total")

@@ -9,13 +9,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 from memlens import limits
-from memlens.cli.failures import naming
 from memlens.cli.options import add_file, add_force, add_json, add_long_work
 from memlens.cli.output import json_line, message_line, say
 from memlens.cli.parsers import UsageError
 from memlens.cli.progress import reporter
 from memlens.cli.redact_proof import report_of, run_verify, summary_of, write_report
-from memlens.errors import MemlensError
+from memlens.errors import MemlensError, naming
 from memlens.formats import HEAP_DUMPS, recognised
 from memlens.formats.containers import open_source
 from memlens.formats.redacted import CONTENTS, VALUES, Wanted, mapping_beside

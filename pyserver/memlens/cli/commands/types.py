@@ -2,31 +2,14 @@
 
 import argparse
 
+from memlens.api.heaps import types
 from memlens.cli.ask import ask
 from memlens.cli.columns import Piece, Row, say_tables
 from memlens.cli.object_words import place
 from memlens.cli.options import add_file, add_filter, add_json, add_libraries, add_top, seconds
 from memlens.cli.output import json_line, say, terminal_columns
-from memlens.store.snapshot import Snapshot
 from memlens.units import counted, format_bytes
-from memlens.views.heap.listing.lists import HeapOrder, heap_types
-from memlens.views.heap.objects.rows import MOST_ROWS
-from memlens.views.heap.objects.types import TypeRow, TypesAnswer, types
-from memlens.views.selection.terms import quoted
-
-
-def _answer(snapshot: Snapshot, options: argparse.Namespace, top: int) -> TypesAnswer:
-    if options.since is None and options.until is None and not options.filter.strip():
-        return types(snapshot, options.order, options.search, 0, top)
-    terms = [options.filter, *(f"type:{quoted(word)}" for word in options.search.split())]
-    if options.since is not None:
-        terms.append(f"since:{options.since:g}")
-    if options.until is not None:
-        terms.append(f"until:{options.until:g}")
-    order: HeapOrder = "name" if options.order == "type" else options.order
-    found = heap_types(snapshot, " ".join(terms), order, None, "package", 0, top, reverse=False)
-    return TypesAnswer(found.rows, found.offset, found.total, found.objects, found.shallow_bytes)
-
+from memlens.views.heap.objects.types import TypeRow
 
 EXAMPLES = ("memlens types tests/fixtures/heap/sessions.hprof.zst --top 5",)
 
@@ -56,8 +39,18 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    top = min(options.top, MOST_ROWS)
-    answer = ask(options, lambda snapshot: _answer(snapshot, options, top))
+    answer = ask(
+        options,
+        lambda snapshot: types(
+            snapshot,
+            options.order,
+            filter_=options.filter,
+            search=options.search,
+            since=options.since,
+            until=options.until,
+            top=options.top,
+        ),
+    )
     if options.json:
         json_line(answer)
         return 0

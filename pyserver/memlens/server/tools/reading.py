@@ -7,16 +7,11 @@ can't be seen is escaped.
 import json
 from typing import Any
 
-from msgspec.structs import replace
-
 from memlens.json_text import escaped, in_english
-from memlens.model.graph import ENTRY
-from memlens.packs import registry
 from memlens.server.tools.quoting import NOTE, spoken
 from memlens.texts import Text
 from memlens.units import format_bytes, shortened
-from memlens.views.heap.listing.one_object import FieldRow
-from memlens.views.heap.objects.rows import ObjectRow, ReferenceRow
+from memlens.views.heap.listing.contents import row_without_contents
 
 MOST_CHARACTERS = 24_000
 """Of one answer: some 8,000 tokens, of which a model has room for a few."""
@@ -27,10 +22,6 @@ _LENGTHS = (500, 200, 100, 50, 30, 20, 10, 5, 3, 1)
 
 _NULLS = frozenset(("distance", "end_moment"))
 """Where null says something: that no root reaches an object, that an allocation was never freed."""
-
-
-_BY_KEYS = (ENTRY, "key without a value")
-"""References of collections, which are named by what their keys contain."""
 
 
 class Longer(str):
@@ -56,16 +47,7 @@ def _spoken(value: Any) -> Any:
 
 
 def _without_values(value: Any) -> Any:
-    match value:
-        # of most kinds of objects the name is that of the type
-        case ObjectRow() if value.name != value.type and value.type not in registry.types_named_in_code():
-            return replace(value, name="")
-        case FieldRow():
-            return replace(value, value="")
-        case ReferenceRow() if value.kind in _BY_KEYS:
-            return replace(value, name="")
-        case _:
-            return _spoken(value)
+    return _spoken(row_without_contents(value))
 
 
 def _with_words(value: Any, unit: str) -> Any:

@@ -75,6 +75,17 @@ class Running(NamedTuple):
     contents: bool
 
 
+def distinct(names: list[str]) -> list[str]:
+    """Make the names of columns distinct: two columns in SQL may have the same name."""
+    keys: list[str] = []
+    for name in names:
+        key, number = name, 2
+        while key in keys:
+            key, number = f"{name}_{number}", number + 1
+        keys.append(key)
+    return keys
+
+
 def page(running: Running, offset: int, limit: int, began: float) -> SqlAnswer:
     """The next rows of a query, which began at that time of ``time.perf_counter``."""
     rows: list[list[Cell]] = []

@@ -7,11 +7,11 @@ from contextlib import closing
 from pathlib import Path
 
 from memlens import limits
-from memlens.cli.failures import naming
 from memlens.cli.memory import within_memory
 from memlens.cli.options import snapshot
 from memlens.cli.output import message_line
 from memlens.cli.progress import reporter
+from memlens.errors import naming
 from memlens.fleet.summary import summary_of
 from memlens.fleet.tables import Summary
 from memlens.ingest import ingest
