@@ -80,7 +80,7 @@ export interface CompareState {
   mine: 'set' | 'end';
   /** The set of the other: the aligned one, or what is live at its peak or its end. */
   theirs: 'same' | 'peak' | 'end';
-  by: 'line' | 'function' | 'file' | 'stack';
+  by: Requests['memlens/compare']['params']['by'];
   measure: 'own' | 'inclusive';
   byStep: boolean;
   /** By how much the other is shifted to the right, in the axis' unit, or in steps. */

@@ -395,6 +395,15 @@ export interface CompareFlameSvgParams {
   theme: 'dark' | 'light';
 }
 
+/** What became more and what less from one set to the other, in a few sentences; see :class:`CompareParams`. */
+export interface CompareHeadlineParams {
+  snapshot: string;
+  other: string;
+  of: AllocationSet;
+  other_of: AllocationSet;
+  other_first: boolean;
+}
+
 /**
  * The findings of two heap dumps, beside each other. `other_first`: `other` is "before".
  *
@@ -404,6 +413,14 @@ export interface CompareHeapFindingsParams {
   snapshot: string;
   other: string;
   other_first: boolean;
+}
+
+/** Two heap dumps in a few sentences: how much more, what is new, and who holds it. */
+export interface CompareHeapHeadlineParams {
+  snapshot: string;
+  other: string;
+  other_first: boolean;
+  filter: string;
 }
 
 /** The objects of a type that only `snapshot` has; all of them if ids aren't stable. */
@@ -485,7 +502,7 @@ export interface CompareParams {
   of: AllocationSet;
   other_of: AllocationSet;
   other_first: boolean;
-  by: 'file' | 'function' | 'line' | 'stack';
+  by: 'category' | 'file' | 'function' | 'line' | 'module' | 'package' | 'stack';
   measure: 'inclusive' | 'own';
   attribution?: 'any' | 'mine';
   search?: string;
@@ -531,7 +548,7 @@ export interface CompareStacksParams {
   of: AllocationSet;
   other_of: AllocationSet;
   other_first: boolean;
-  by: 'file' | 'function' | 'line' | 'stack';
+  by: 'category' | 'file' | 'function' | 'line' | 'module' | 'package' | 'stack';
   measure: 'inclusive' | 'own';
   attribution?: 'any' | 'mine';
   row: number;
@@ -3825,7 +3842,9 @@ export interface Requests {
   'memlens/compareFlameNode': { params: CompareFlameNodeParams; result: FlameNodeAnswer };
   'memlens/compareFlameSearch': { params: CompareFlameSearchParams; result: FlameSearchAnswer };
   'memlens/compareFlameSvg': { params: CompareFlameSvgParams; result: SvgResult };
+  'memlens/compareHeadline': { params: CompareHeadlineParams; result: HeadlineAnswer };
   'memlens/compareHeapFindings': { params: CompareHeapFindingsParams; result: FindingsComparison };
+  'memlens/compareHeapHeadline': { params: CompareHeapHeadlineParams; result: HeadlineAnswer };
   'memlens/compareHeapObjects': { params: CompareHeapObjectsParams; result: ObjectsAnswer };
   'memlens/compareHeapTypes': { params: CompareHeapTypesParams; result: ComparedTypes };
   'memlens/compareHeaps': { params: CompareHeapsParams; result: CompareHeapsResult };
@@ -3954,7 +3973,9 @@ export const VIEW_METHODS = [
   'memlens/compareFlameNode',
   'memlens/compareFlameSearch',
   'memlens/compareFlameSvg',
+  'memlens/compareHeadline',
   'memlens/compareHeapFindings',
+  'memlens/compareHeapHeadline',
   'memlens/compareHeapObjects',
   'memlens/compareHeapTypes',
   'memlens/compareHeaps',

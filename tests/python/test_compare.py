@@ -37,11 +37,12 @@ from memlens.views.compare.alignment import (
 )
 from memlens.views.compare.pairing import Pairing, best_assignment, path_parts
 from memlens.views.compare.pairing import align as align_lines
-from memlens.views.compare.rows import CompareAnswer, CompareBy, Measure, compare
-from memlens.views.compare.sides import Side
+from memlens.views.compare.rows import CompareAnswer, Measure, compare
+from memlens.views.compare.sides import CompareBy, Grouped, Side, grouped_side
 from memlens.views.compare.sides import side_of as compared_side
 from memlens.views.flame import first as first_flame
 from memlens.views.selection.sets import AllocationSet
+from memlens.views.tables.groups import Branch, groups
 from memlens.views.trace.picture.live import live
 from memlens.views.trace.steps.finding import steps as steps_of
 
@@ -188,6 +189,35 @@ def test_sets_of_one_snapshot_can_be_compared(opened: Callable[[Path], Snapshot]
         assert sum(row.difference_bytes for row in churn.values()) == grown
         for row in some(everything(earlier, later, "line").rows):
             assert row.difference_bytes == (churn[row.row].difference_bytes if row.row in churn else 0)
+
+
+@pytest.mark.parametrize("by", ["category", "module"])
+def test_groups_of_both_have_the_sums_of_the_table_of_each(
+    opened: Callable[[Path], Snapshot], sample: Path, by: Grouped
+) -> None:
+    snapshot = opened(sample)
+    info = snapshot.timeline.devices[0]
+    sets = AllocationSet(info.device), AllocationSet(info.device, from_moment=info.events)
+    tables = [groups(snapshot, Branch(of, [by]), "bytes", 0, 1000, descending=True) for of in sets]
+    right: list[Counter[str]] = [Counter(), Counter()]
+    for table, sums in zip(tables, right, strict=True):
+        for row in table.rows:
+            # what is inferred to be of a group isn't another group
+            sums[row.name.text.removesuffix(" (inferred)")] += row.bytes
+    peak, end = (grouped_side(snapshot, of, by) for of in sets)
+    answer = everything(peak, end, by)
+    names: set[str] = set()
+    check_sums(answer, tables[0].bytes, tables[1].bytes)
+    assert len(answer.rows) > 1
+    for row in answer.rows:
+        place = row.after or row.before
+        assert place is not None
+        names.add(place.function)
+        assert (row.before_bytes, row.after_bytes) == (
+            right[0][place.function],
+            right[1][place.function],
+        )
+    assert names == {*right[0], *right[1]}
 
 
 def test_rows_lead_to_their_stacks(opened: Callable[[Path], Snapshot], sample: Path) -> None:

@@ -84,6 +84,35 @@ describe('two snapshots', () => {
     assert.match(cells(0)[1]!, /▲\s*\+/);
   });
 
+  test('the headline is the difference: both peaks, and the lines that changed most', async () => {
+    const { before_bytes, after_bytes } = expected.total;
+    const { after } = expected.rows.find(({ difference_bytes }) => difference_bytes > 0)!;
+    const text = page.text('.headline');
+    assert.match(text, /^Peak [\d.]+ MiB instead of [\d.]+ MiB, [\d.]+ [KM]iB more/);
+    assert.ok(after_bytes > before_bytes);
+    assert.ok(text.includes(`${path.basename(after!.file)}:${after!.line}`), text);
+    assert.equal(page.all('.headline-all').length, 0, 'findings of one file are not about both');
+    await page.click('.headline .link', `${path.basename(after!.file)}:${after!.line}`);
+    const { file, line } = page.last('openSource')!;
+    assert.deepEqual([file, line], [after!.file, after!.line]);
+    await swap();
+    assert.match(page.text('.headline'), /^Peak .* less/);
+    await swap();
+    assert.equal(page.text('.headline'), text);
+  });
+
+  test('rows by category and by module have the same sums', async () => {
+    const before = total();
+    for (const by of ['Category', 'Module']) {
+      await press(by);
+      assert.ok(rows().length > 0);
+      assert.match(page.text('.compare-caption'), by === 'Category' ? /categor/ : /module/);
+      assert.equal(total(), before);
+      assert.doesNotMatch(cells(0)[0]!, /no line of source/);
+    }
+    await press('Line');
+  });
+
   test('a line that moved is paired with itself, and a click opens it here', async () => {
     const index = expected.rows.findIndex((row) => row.before?.file === 'model.py' && row.how === 'moved');
     const { before: place, after: there } = expected.rows[index]!;
@@ -177,6 +206,13 @@ describe('two profiles', () => {
     assert.match(cells(index)[0]!, new RegExp(`moved from line ${place!.line}\\b`));
   });
 
+  test('the difference is the picture and the headline, and both go with the comparison', () => {
+    assert.ok(!page.one('.main-difference').hidden);
+    assert.ok(page.one('.main-flame').hidden);
+    assert.match(page.text('.headline'), /instead of .* more\. By line: .*words\.py:\d+/);
+    assert.equal(page.all('.compare-controls button', /^Flame graph$/).length, 0);
+  });
+
   test('the table follows the value, the order of sides, the grouping and the search', async () => {
     const counts: Compared = await server.memlens(
       ...([
@@ -214,7 +250,6 @@ describe('two profiles', () => {
   });
 
   test('the flame graph of both has the figures of the command line, and shows a change with sign and word', async () => {
-    await press('Flame graph');
     const functions: Compared = await server.memlens(
       ...([folder, 'compare', 'words.pb.gz', 'later.pb.gz', '--by', 'function', '--inclusive'] as const),
     );

@@ -60,7 +60,10 @@ function compared(
       return { answer, cancel: () => undefined };
     },
   } as unknown as Api;
-  const own: OwnTimeline = { model: 'timeline', device: shown, axis: 'event' };
+  const own: OwnTimeline = {
+    ...{ model: 'timeline', device: shown, axis: 'event' },
+    info: info(shown) as OwnTimeline['info'],
+  };
   return { compare: new Compare(api, 'a.pickle', restored, own), asked };
 }
 
@@ -203,11 +206,11 @@ describe('a comparison of profiles', () => {
     assert.equal(besides(profile(...theirs), 2).otherValue, null);
   });
 
-  it('asks for the range here and for all of it there', async () => {
+  it('asks for all of both: a range of one run is none of another', async () => {
     const compare = besides(profile(...theirs));
     const of = { ...set, kind: 'freed', from_moment: 3, to_moment: 9 } as const;
     const found = await compare.sets(of).answer;
-    assert.deepEqual(found.sets, { of, other_of: { ...set, value: 1 } });
+    assert.deepEqual(found.sets, { of: set, other_of: { ...set, value: 1 } });
   });
 
   it('says in a sentence what cannot be compared', () => {

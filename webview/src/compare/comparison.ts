@@ -23,6 +23,9 @@ import { shorten } from '../base/text';
 
 export type CompareSettings = Omit<CompareState, 'uri'>;
 
+/** What rows may be. */
+const BYS = ['line', 'function', 'file', 'stack', 'category', 'module', 'package'] as const;
+
 const FIRST: CompareSettings = {
   otherFirst: false,
   device: 0,
@@ -54,6 +57,7 @@ export interface OwnProfile {
 /** The view's own trace, of which one device is shown along an axis. */
 export interface OwnTimeline {
   readonly model: 'timeline';
+  readonly info: TimelineInfo;
   readonly device: DeviceInfo;
   readonly axis: Axis;
 }
@@ -198,6 +202,11 @@ export class Compare {
     return this.otherValue === null ? this.ownProfile : null;
   }
 
+  /** Whether there is a difference to show: both are open, and measure the same. */
+  get isCompared(): boolean {
+    return this.other?.is === 'open' && this.unlike === null && this.lacking === null;
+  }
+
   /** Why two that are open can't be compared at all, in a sentence. */
   get unlike(): string | null {
     const { other, own } = this;
@@ -268,11 +277,16 @@ export class Compare {
       case 'graph':
         throw new Error('Objects of a heap dump are not sets of allocations.');
       case 'profile':
-        // a range of one run's time is none of another's
-        return ready({ of: mine, other_of: { ...wholeOf(mine), value: this.otherValue } });
+        return ready(this.setsOfProfile(mine));
       default:
         return never(own);
     }
+  }
+
+  /** Two profiles as a whole: a range of one run's time is none of another's. */
+  setsOfProfile(mine: AllocationSet): ComparedSets {
+    const of = wholeOf(mine);
+    return { of, other_of: { ...of, value: this.otherValue } };
   }
 
   private setsOfAllocations(mine: AllocationSet, { device, axis }: OwnTimeline): Pending<FoundSets> {
@@ -394,7 +408,7 @@ export function restoreCompare(saved: CompareState | null | undefined): CompareS
     device: saved.device,
     mine: oneOf(saved.mine, ['set', 'end'], FIRST.mine),
     theirs: oneOf(saved.theirs, ['same', 'peak', 'end'], FIRST.theirs),
-    by: oneOf(saved.by, ['line', 'function', 'file', 'stack'], FIRST.by),
+    by: oneOf(saved.by, BYS, FIRST.by),
     measure: oneOf(saved.measure, ['own', 'inclusive'], FIRST.measure),
     byStep: saved.byStep,
     offset: Number.isFinite(saved.offset) ? saved.offset : 0,

@@ -17,7 +17,7 @@ import type { CompareContext } from './comparison';
 import type { ComparedSets } from '../flame/source';
 import { CompareGraph } from './graph';
 import { CompareSettings } from './settings';
-import { rowsText, totalsText } from './sums';
+import { isGrouped, rowsText, totalsText } from './sums';
 import { COMPARE_PAGE, compareColumns, orderOf, type CompareOrder } from './table';
 
 const SEARCH_AFTER_MS = 150;
@@ -67,7 +67,8 @@ class ComparePane implements Pane {
 
   /** It is the flame graph that is shown; without sets there is only the table, which says why. */
   private get drawn(): boolean {
-    return this.shown.value === 'graph' && !this.context.compare.lacking;
+    const { compare } = this.context;
+    return this.shown.value === 'graph' && compare.own.model !== 'profile' && !compare.lacking;
   }
 
   readonly Bar = ({ hidden }: BarRoom): VNode => {
@@ -188,7 +189,7 @@ class ComparePane implements Pane {
     const graph = this.graph.peek();
     if (!sets) return;
     this.fetch(0);
-    if (this.shown.peek() !== 'graph' || !graph) return;
+    if (!this.drawn || !graph) return;
     const { compare } = this.context;
     const { otherFirst } = compare.settings;
     graph.show(sets, otherFirst, JSON.stringify([compare.other?.uri, otherFirst]));
@@ -246,7 +247,7 @@ class ComparePane implements Pane {
     const widest = rows.reduce((most, row) => Math.max(most, Math.abs(row.difference_bytes)), 1);
     batch(() => {
       this.table.show({
-        ...{ columns: compareColumns(widest), rows, total: answer.found },
+        ...{ columns: compareColumns(widest, context.compare.settings.by), rows, total: answer.found },
         sort: { column: order, descending: (order !== 'name') !== reverse },
         answer: first ? answer : before.answer,
       });
@@ -257,7 +258,7 @@ class ComparePane implements Pane {
 
   private clear(why: string): void {
     batch(() => {
-      this.table.show({ columns: compareColumns(1), rows: [], total: 0, sort: null, answer: null });
+      this.table.show({ columns: compareColumns(1, 'line'), rows: [], total: 0, sort: null, answer: null });
       this.summary.value = '';
       this.caption.value = why;
     });
@@ -270,7 +271,7 @@ class ComparePane implements Pane {
     const [own, other] = settings.otherFirst ? [row.after, row.before] : [row.before, row.after];
     const place = own ?? other;
     if (place && place.file !== '' && place.kind !== 'native') context.openFrame(opened(place), beside);
-    else context.say(t('The file has no line of source for these allocations.'));
+    else if (!isGrouped(settings.by)) context.say(t('The file has no line of source for these allocations.'));
     this.lighting.cancel();
     if (!sets) return;
     const stacks = context.api.request('memlens/compareStacks', {

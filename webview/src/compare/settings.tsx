@@ -6,7 +6,8 @@ import { figureIn } from '../base/figure';
 import { said, t } from '../base/l10n';
 import { AttributionChoice } from '../shell/attribution-choice';
 import type { Compare, CompareContext } from './comparison';
-import { never } from '../shell/model';
+import { categoriesOf, never } from '../shell/model';
+import type { ChoiceOption } from '../widgets/choice';
 import { SettingChoice, Settings } from '../shell/settings';
 import type { SavedComparison } from '../base/saved';
 import type { By } from './sums';
@@ -23,29 +24,27 @@ export function CompareSettings({ context, form, tabled, show }: SettingsProps):
   const { compare, attribution } = context;
   return (
     <Settings label={t('Comparison settings')}>
-      <SettingChoice<SavedComparison>
-        label={t('Show')}
-        value={form}
-        options={[
-          { value: 'table', text: t('Table') },
-          {
-            ...{ value: 'graph', text: t('Flame graph') },
-            title: t('Both as one call tree, coloured by the difference'),
-          },
-        ]}
-        change={show}
-      />
+      {/* a profile's flame graph of both is the picture */}
+      {compare.own.model !== 'profile' && (
+        <SettingChoice<SavedComparison>
+          label={t('Show')}
+          value={form}
+          options={[
+            { value: 'table', text: t('Table') },
+            {
+              ...{ value: 'graph', text: t('Flame graph') },
+              title: t('Both as one call tree, coloured by the difference'),
+            },
+          ]}
+          change={show}
+        />
+      )}
       {tabled && (
         <>
           <SettingChoice<By>
             label={t('Rows')}
             value={compare.settings.by}
-            options={[
-              { value: 'line', text: t('Line') },
-              { value: 'function', text: t('Function') },
-              { value: 'file', text: t('File') },
-              { value: 'stack', text: t('Stack') },
-            ]}
+            options={rowsOf(compare)}
             change={(by) => compare.set({ by })}
           />
           <SettingChoice
@@ -66,6 +65,22 @@ export function CompareSettings({ context, form, tabled, show }: SettingsProps):
       <Compared context={context} />
     </Settings>
   );
+}
+
+/** What rows may be: categories where both traces have any. */
+function rowsOf({ own, other }: Compare): readonly ChoiceOption<By>[] {
+  const infos = other?.is === 'open' ? [other.info] : [];
+  const haveCategories =
+    own.model === 'timeline' && [own.info, ...infos].every((info) => categoriesOf(info).length > 0);
+  return [
+    ...(haveCategories ? [{ value: 'category', text: t('Category') } as const] : []),
+    { value: 'line', text: t('Line') },
+    { value: 'function', text: t('Function') },
+    { value: 'file', text: t('File') },
+    ...(own.model === 'timeline' ? [{ value: 'module', text: t('Module') } as const] : []),
+    ...(own.model === 'profile' ? [{ value: 'package', text: t('Package') } as const] : []),
+    { value: 'stack', text: t('Stack') },
+  ];
 }
 
 /** What of both is compared. */

@@ -1,11 +1,12 @@
 // What a comparison comes to, in words.
 
 import type { CompareAnswer, ComparedSums } from '../../../extension/shared/protocol.gen';
+import type { CompareState } from '../../../extension/shared/messages';
 import { figure } from '../base/figure';
 import { plural, t } from '../base/l10n';
 import { signed, withSign, type CompareContext } from './comparison';
 
-export type By = 'line' | 'function' | 'file' | 'stack';
+export type By = CompareState['by'];
 
 type Sums = Pick<CompareContext, 'compare' | 'setName' | 'attribution'>;
 
@@ -47,9 +48,11 @@ export function rowsText(
     counted(answer.found, by),
     mine === 'end' ? t('live at the end') : setName,
     inferredSteps && t('beside each other by inferred steps'),
-    measure === 'inclusive'
-      ? t('with what each called (these do not add up)')
-      : t('self by {0}', attribution.name),
+    isGrouped(by)
+      ? false
+      : measure === 'inclusive'
+        ? t('with what each called (these do not add up)')
+        : t('self by {0}', attribution.name),
     words !== '' &&
       t(
         'with {0}: {1} → {2}',
@@ -58,6 +61,11 @@ export function rowsText(
   ]
     .filter((part) => part !== false)
     .join(', ');
+}
+
+/** Whether rows are no places in code: nothing calls them. */
+export function isGrouped(by: By): by is 'category' | 'module' | 'package' {
+  return by === 'category' || by === 'module' || by === 'package';
 }
 
 function counted(rows: number, by: By): string {
@@ -70,6 +78,12 @@ function counted(rows: number, by: By): string {
       return plural(rows, '{0} file', '{0} files');
     case 'stack':
       return plural(rows, '{0} stack', '{0} stacks');
+    case 'category':
+      return plural(rows, '{0} category', '{0} categories');
+    case 'module':
+      return plural(rows, '{0} module', '{0} modules');
+    case 'package':
+      return plural(rows, '{0} package', '{0} packages');
   }
 }
 
@@ -83,5 +97,11 @@ function nothingInCommon(by: By): string {
       return t('They have no file in common.');
     case 'stack':
       return t('They have no stack in common.');
+    case 'category':
+      return t('They have no category in common.');
+    case 'module':
+      return t('They have no module in common.');
+    case 'package':
+      return t('They have no package in common.');
   }
 }

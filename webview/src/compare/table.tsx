@@ -3,12 +3,13 @@
 import type { VNode } from 'preact';
 import type { ComparedRow, Frame } from '../../../extension/shared/protocol.gen';
 import { countsTitle, exactFigure, figure } from '../base/figure';
-import { count, libraryMark, share } from '../base/format';
+import { categoryName, count, libraryMark, share } from '../base/format';
 import { t } from '../base/l10n';
 import { fileName } from '../base/paths';
 import { shorten } from '../base/text';
 import type { TableColumn } from '../widgets/table';
 import { arrow, direction, withSign } from './comparison';
+import { isGrouped, type By } from './sums';
 
 export const COMPARE_PAGE = 200;
 
@@ -20,12 +21,15 @@ export function orderOf(column: string): CompareOrder {
 }
 
 /** `widest` is the largest difference: bars are shares of it. */
-export function compareColumns(widest: number): readonly TableColumn<ComparedRow>[] {
+export function compareColumns(widest: number, by: By): readonly TableColumn<ComparedRow>[] {
   const figures = { number: true, width: '110px' } as const;
   return [
     {
-      ...{ key: 'name', name: t('Place'), number: false, width: 'minmax(220px, 100fr)' },
-      cell: (row) => ({ content: <Place row={row} />, title: titleOf(row) }),
+      ...{ key: 'name', name: headOf(by), number: false, width: 'minmax(220px, 100fr)' },
+      cell: (row) => ({
+        content: isGrouped(by) ? <GroupName row={row} by={by} /> : <Place row={row} />,
+        title: titleOf(row),
+      }),
       copied: nameOfRow,
     },
     {
@@ -97,6 +101,37 @@ function exactDifference(difference: number): string {
   if (difference === 0) return t('No difference');
   const size = exactFigure(Math.abs(difference));
   return difference > 0 ? t('{0} more after', size) : t('{0} less after', size);
+}
+
+function headOf(by: By): string {
+  switch (by) {
+    case 'category':
+      return t('Category');
+    case 'module':
+      return t('Module');
+    case 'package':
+      return t('Package');
+    case 'line':
+    case 'function':
+    case 'file':
+    case 'stack':
+      return t('Place');
+  }
+}
+
+/** The name of what isn't a place in code. */
+function GroupName({ row, by }: { readonly row: ComparedRow; readonly by: By }): VNode {
+  const name = (row.after ?? row.before)?.function ?? '';
+  return (
+    <>
+      <bdi>{shorten(by === 'category' ? categoryName(name) : name, 90)}</bdi>
+      {marksOf(row).map((mark) => (
+        <bdi key={mark} class="badge">
+          {mark}
+        </bdi>
+      ))}
+    </>
+  );
 }
 
 /** The name of a place, and how it changed, in words. */

@@ -9,6 +9,7 @@ import type { Api, HostMessage } from '../api';
 import { t } from '../base/l10n';
 import { baseName } from '../base/paths';
 import { visible } from '../base/text';
+import { followHeapHeadline } from '../compare/headline';
 import { runShared } from '../shell/actions';
 import { makeAround, type Around } from '../shell/around';
 import { EVERYTHING } from '../shell/context';
@@ -101,6 +102,9 @@ export class GraphView {
     });
     session.whileShown(effect(() => this.inspector.show()));
     if (session.filter !== '') session.setFilter(session.filter);
+    followHeapHeadline(session, (headline) => {
+      summary.compared.value = headline;
+    });
     summary.turnTo(null);
     summary.find();
     root.dataset['state'] = 'ready';

@@ -1,6 +1,6 @@
 // A profile's view: its flame graph, the value that all of it is about, and the panes that need no timeline.
 
-import { effect } from '@preact/signals';
+import { effect, signal } from '@preact/signals';
 import type { VNode } from 'preact';
 import type { ViewCommand } from '../../../extension/shared/commands';
 import type { ViewState } from '../../../extension/shared/messages';
@@ -8,6 +8,8 @@ import type { ProfileInfo } from '../../../extension/shared/protocol.gen';
 import type { Api, HostMessage } from '../api';
 import { t } from '../base/l10n';
 import { visible } from '../base/text';
+import { CompareGraph } from '../compare/graph';
+import { followHeadline } from '../compare/headline';
 import { flamePane, type FlamePane } from '../flame/pane';
 import { runShared } from '../shell/actions';
 import { makeAround, type Around } from '../shell/around';
@@ -32,6 +34,8 @@ export class ProfileView {
   readonly reported = null;
   readonly session: ProfileSession;
   private readonly flame: FlamePane;
+  /** Both profiles as one flame graph, while another is compared; made when one first is. */
+  private readonly difference = signal<CompareGraph | null>(null);
   readonly dock: Dock;
   readonly around: Around;
 
@@ -68,7 +72,7 @@ export class ProfileView {
     const frame = new ViewFrame(root, session, {
       Head,
       Files: fileBar.View,
-      Lanes: info.bins === 0 ? undefined : new ProfileTimes(session).View,
+      Lanes: info.bins === 0 ? undefined : this.lanesOf(new ProfileTimes(session).View),
       pictures: [this.Picture],
       flat: true,
       dock: this.dock,
@@ -86,6 +90,9 @@ export class ProfileView {
     this.update(new Set(EVERYTHING));
     this.dock.restore(kept ? kept.pane : 'liveSet');
     session.begin((changes) => this.update(changes));
+    followHeadline(session, (headline) => {
+      summary.compared.value = headline;
+    });
     summary.turnTo(null);
     summary.find();
     if (kept) session.setFilter(kept.filter);
@@ -114,6 +121,7 @@ export class ProfileView {
   dispose(): void {
     this.around.summary.drop();
     this.flame.dispose();
+    this.difference.peek()?.dispose();
     this.session.dispose();
     delete this.root.dataset['model'];
   }
@@ -130,6 +138,8 @@ export class ProfileView {
         return;
       case 'other':
         this.session.compare.receive(message.other);
+        // a range of one run is none of another
+        if (message.fresh) this.session.chosen.value = null;
         if (message.fresh) this.session.showComparison();
         return;
       case 'file':
@@ -143,8 +153,37 @@ export class ProfileView {
     }
   }
 
-  private readonly Picture = (): VNode => (
+  /** The run of one profile is none of two. */
+  private lanesOf(Times: () => VNode): () => VNode | null {
+    return () => (this.session.compare.isCompared ? null : <Times />);
+  }
+
+  private readonly Picture = (): VNode => {
+    const { difference, session } = this;
+    const isCompared = session.compare.isCompared && difference.value !== null;
+    return (
+      <>
+        <this.Own hidden={isCompared} />
+        {difference.value && (
+          <div
+            class="main-difference"
+            hidden={!isCompared}
+            onKeyDown={(event) => {
+              if (event.defaultPrevented || !difference.peek()?.key(event)) return;
+              event.preventDefault();
+              event.stopPropagation();
+            }}
+          >
+            <difference.value.View hidden={!isCompared} />
+          </div>
+        )}
+      </>
+    );
+  };
+
+  private readonly Own = ({ hidden }: { readonly hidden: boolean }): VNode => (
     <this.flame.View
+      hidden={hidden}
       class="main-flame"
       onKeyDown={(event) => {
         if (event.defaultPrevented || !this.flame.key(event)) return;
@@ -157,10 +196,29 @@ export class ProfileView {
   );
 
   private update(changes: ReadonlySet<Change>): void {
-    const { layout, pane } = this.session;
-    this.session.useFigures();
+    const { session } = this;
+    const { layout, pane } = session;
+    session.useFigures();
     if (!layout.value.dockTall || pane.value === null) this.flame.update(changes);
+    if (session.compare.isCompared) this.updateDifference(changes);
     this.dock.update(changes);
+  }
+
+  private updateDifference(changes: ReadonlySet<Change>): void {
+    const { session } = this;
+    const { compare } = session;
+    const isNew = this.difference.peek() === null;
+    if (isNew) this.difference.value = new CompareGraph(session);
+    if (changes.has('attribution')) this.difference.peek()?.reattribute();
+    if (!isNew && !changes.has('compare') && !changes.has('set')) return;
+    const { otherFirst } = compare.settings;
+    this.difference
+      .peek()
+      ?.show(
+        compare.setsOfProfile(session.set),
+        otherFirst,
+        JSON.stringify([compare.other?.uri, otherFirst]),
+      );
   }
 
   private menu(): readonly MenuEntry[] {

@@ -36,7 +36,51 @@ export interface HeadlineProps {
   readonly next: NextStep;
 }
 
-export function Headline({ summary, session, next: step }: HeadlineProps): VNode {
+export function Headline(props: HeadlineProps): VNode {
+  const compared = props.summary.compared.value;
+  return compared ? <ComparedHeadline {...props} headline={compared} /> : <OwnHeadline {...props} />;
+}
+
+/** Of two snapshots: what is found in one of them is about that one, and isn't said. */
+function ComparedHeadline({
+  summary,
+  session,
+  headline,
+}: Pick<HeadlineProps, 'summary' | 'session'> & { readonly headline: HeadlineAnswer }): VNode {
+  const { sentences } = headline;
+  return (
+    <section class="headline only compared" aria-label={t('Summary')}>
+      <div class="headline-row">
+        <p class="headline-text" role="status" title={sentences.map(said).map(visible).join(' ')}>
+          {sentences.map((sentence, index) => (
+            <span key={index} class={['headline-first', 'headline-second'][index] ?? ''}>
+              <Part part={sentence} session={session} />{' '}
+            </span>
+          ))}
+        </p>
+        <div class="headline-buttons">
+          <CopySummary summary={summary} session={session} />
+        </div>
+      </div>
+    </section>
+  );
+}
+
+function CopySummary({ summary, session }: Pick<HeadlineProps, 'summary' | 'session'>): VNode {
+  return (
+    <button
+      type="button"
+      class="icon-button headline-copy"
+      title={t('Copy Summary')}
+      aria-label={t('Copy Summary')}
+      onClick={() => session.copy(summary.text)}
+    >
+      <Icon name="copy" />
+    </button>
+  );
+}
+
+function OwnHeadline({ summary, session, next: step }: HeadlineProps): VNode {
   const opened = useSignal(false);
   const id = useId();
   const headline = summary.headline.value;
@@ -132,15 +176,7 @@ export function Headline({ summary, session, next: step }: HeadlineProps): VNode
         </p>
         <div class="headline-buttons">
           {!below && all}
-          <button
-            type="button"
-            class="icon-button headline-copy"
-            title={t('Copy Summary')}
-            aria-label={t('Copy Summary')}
-            onClick={() => session.copy(summary.text)}
-          >
-            <Icon name="copy" />
-          </button>
+          <CopySummary summary={summary} session={session} />
         </div>
       </div>
       {shown && (

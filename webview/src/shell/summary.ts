@@ -19,6 +19,8 @@ export class Summary {
   private readonly warningsSignal = signal<readonly FileWarning[]>([]);
   /** Of a large heap dump, whose findings take a while the first time; null while there is nothing to say. */
   readonly looking = signal<Looking | null>(null);
+  /** What the snapshot and another one come to, which is said in place of its own headline; null where none is compared. */
+  readonly compared = signal<HeadlineAnswer | null>(null);
   private device: number | null = null;
   private readonly questions: Questions;
   private readonly watch = new Polling(
@@ -57,6 +59,8 @@ export class Summary {
 
   /** The headline and the findings as plain text without contents of strings; empty until they are known. */
   get text(): string {
+    const compared = this.compared.value;
+    if (compared) return compared.sentences.map(saidWithoutContents).join(' ');
     const headline = this.headlineSignal.value?.sentences ?? [];
     const findings = this.findingsSignal.value ?? [];
     const lines = findings.map(({ sentence }) => `- ${saidWithoutContents(sentence)}`);

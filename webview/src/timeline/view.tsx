@@ -11,6 +11,7 @@ import { bytes, deviceFigures } from '../base/format';
 import { said, t } from '../base/l10n';
 import type { Pending } from '../base/request';
 import { visible } from '../base/text';
+import { followHeadline } from '../compare/headline';
 import { runShared } from '../shell/actions';
 import { makeAround, type Around } from '../shell/around';
 import { EVERYTHING, type Change } from '../shell/context';
@@ -294,6 +295,9 @@ export class SnapshotView {
   private followAll(): void {
     const { session, root, around, frame, minimap, hover } = this;
     const { plot, areas, attribution } = session;
+    followHeadline(session, (headline) => {
+      around.summary.compared.value = headline;
+    });
     const following = <T,>(read: () => T, use: (value: T) => void): void =>
       session.whileShown(using(read, use));
     following(

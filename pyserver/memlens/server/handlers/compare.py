@@ -18,6 +18,7 @@ def register(server: LanguageServer, registry: Registry) -> None:
     heaps = HeapComparisons(registry)
     queries = ComparedQueries(registry)
     answer(server, "memlens/compare", comparisons.compare, of_view=True)
+    answer(server, "memlens/compareHeadline", comparisons.headline, of_view=True)
     answer(server, "memlens/compareSql", queries.of_two, of_view=True)
     answer(server, "memlens/compareStacks", comparisons.stacks, of_view=True)
     answer(
@@ -43,6 +44,7 @@ def register(server: LanguageServer, registry: Registry) -> None:
     answer(server, "memlens/compareFlameChildren", differences.children, of_view=True)
     answer(server, "memlens/compareFlameSearch", differences.search, of_view=True)
     answer(server, "memlens/compareHeaps", heaps.compare, of_view=True)
+    answer(server, "memlens/compareHeapHeadline", heaps.headline, of_view=True)
     answer(server, "memlens/compareHeapTypes", heaps.types, of_view=True)
     answer(server, "memlens/compareHeapObjects", heaps.objects, of_view=True)
     answer(server, "memlens/compareHeapFindings", heaps.findings, of_view=True)

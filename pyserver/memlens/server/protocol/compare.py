@@ -11,7 +11,8 @@ from memlens.views.compare.alignment import Alignment
 from memlens.views.compare.difference import DifferenceScale, DifferenceWidth
 from memlens.views.compare.heap_paths import GrownPath
 from memlens.views.compare.heaps import ComparedOrder, GrowingHolder, HeapMatch, HeapSide
-from memlens.views.compare.rows import CompareBy, CompareOrder, Measure
+from memlens.views.compare.rows import CompareOrder, Measure
+from memlens.views.compare.sides import CompareBy
 from memlens.views.flame.calltree import FlameOptions
 from memlens.views.flame.tables import FlameSides
 from memlens.views.naming.frame_names import FlameName
@@ -40,6 +41,16 @@ class CompareParams(Struct, frozen=True, kw_only=True):
     reverse: bool = False
     offset: Count = 0
     limit: Page = 200
+
+
+class CompareHeadlineParams(Struct, frozen=True, kw_only=True):
+    """What became more and what less from one set to the other, in a few sentences; see :class:`CompareParams`."""
+
+    snapshot: str
+    other: str
+    of: AllocationSet
+    other_of: AllocationSet
+    other_first: bool
 
 
 class CompareSqlParams(Struct, frozen=True, kw_only=True):
@@ -211,6 +222,10 @@ class OfComparedHeaps(Struct, frozen=True, kw_only=True):
 
 class CompareHeapsParams(OfComparedHeaps, frozen=True, kw_only=True):
     """The totals of two heap dumps, what holds new objects, and where their dominator trees differ."""
+
+
+class CompareHeapHeadlineParams(OfComparedHeaps, frozen=True, kw_only=True):
+    """Two heap dumps in a few sentences: how much more, what is new, and who holds it."""
 
 
 class CompareHeapsResult(Struct, frozen=True):

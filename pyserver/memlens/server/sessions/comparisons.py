@@ -9,16 +9,19 @@ comparisons with the first of the two.
 import asyncio
 from collections.abc import Awaitable, Callable, Hashable
 from functools import partial
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, TypeVar, assert_never
 
 import numpy as np
 
 from memlens.errors import BadRequestError
+from memlens.model.attribution import Attribution
+from memlens.model.info import GraphInfo, ProfileInfo, SnapshotInfo, TimelineInfo
 from memlens.result_cache import ResultCache
 from memlens.server.protocol.compare import (
     CompareCurvesParams,
     ComparedDevices,
     ComparedTree,
+    CompareHeadlineParams,
     CompareMomentsParams,
     CompareMomentsResult,
     CompareParams,
@@ -32,9 +35,11 @@ from memlens.store.snapshot import Snapshot
 from memlens.texts import phrase
 from memlens.views.compare import alignment
 from memlens.views.compare.alignment import CurvesAnswer
+from memlens.views.compare.headline import attribution_of, compared_headline
 from memlens.views.compare.pairing import Pairing
-from memlens.views.compare.rows import CompareAnswer, Comparison
-from memlens.views.compare.sides import side_of
+from memlens.views.compare.rows import GROUPED, CompareAnswer, Comparison
+from memlens.views.compare.sides import CompareBy, Side, side_by
+from memlens.views.findings.answers import HeadlineAnswer
 from memlens.views.naming.places import places_of
 from memlens.views.selection.columns import check_columns
 from memlens.views.selection.sets import AllocationSet
@@ -63,6 +68,26 @@ class Comparisons:
             params.limit,
             reverse=params.reverse,
         )
+
+    async def headline(self, params: CompareHeadlineParams) -> HeadlineAnswer:
+        """The differences in a few sentences."""
+        mine, other = self._registry.get(params.snapshot), self._registry.get(params.other)
+        charged = await asyncio.gather(mine.ask(attribution_of), other.ask(attribution_of))
+        attribution: Attribution = "any" if "any" in charged else "mine"
+
+        async def by(rows: CompareBy, charging: Attribution = attribution) -> Comparison:
+            return await self._compared(mine, other, params, rows, charging)
+
+        has_categories = all(map(_has_categories, (mine.info, other.info)))
+        categories = await by("category") if has_categories else None
+        functions = (
+            await by("function", "any")
+            if attribution == "mine" and isinstance(mine.info, ProfileInfo)
+            else None
+        )
+        lines = await by("line")
+        sets = (params.of, params.other_of)
+        return await asyncio.to_thread(compared_headline, mine.info, sets, lines, categories, functions)
 
     async def stacks(self, params: CompareStacksParams) -> CompareStacksResult:
         """The stacks of the view's own snapshot that belong to a row."""
@@ -155,19 +180,32 @@ class Comparisons:
         return await asyncio.gather(mine.ask(side(params.device)), other.ask(side(params.other_device)))
 
     async def _comparison(self, params: CompareParams | CompareStacksParams) -> Comparison:
-        """The comparison of two sets; computed for the first caller, while the others wait for it."""
         mine, other = self._registry.get(params.snapshot), self._registry.get(params.other)
-        (first, first_of), (second, second_of) = before_and_after(mine, other, params)
+        return await self._compared(mine, other, params, params.by, params.attribution)
+
+    async def _compared(
+        self,
+        mine: OpenSnapshot,
+        other: OpenSnapshot,
+        sets: "ComparedSets",
+        by: CompareBy,
+        attribution: Attribution,
+    ) -> Comparison:
+        """The comparison of two sets; computed for the first caller, while the others wait for it."""
+        (first, first_of), (second, second_of) = before_and_after(mine, other, sets)
+
+        async def side(opened: OpenSnapshot, of: AllocationSet) -> Side:
+            return await opened.ask(lambda snapshot: side_by(snapshot, of, by, attribution))
 
         async def make() -> Comparison:
-            before, after, pairing = await asyncio.gather(
-                first.ask(lambda snapshot: side_of(snapshot, first_of, params.attribution)),
-                second.ask(lambda snapshot: side_of(snapshot, second_of, params.attribution)),
-                self.pairing(first, second),
+            before, after = await asyncio.gather(side(first, first_of), side(second, second_of))
+            # names of groups are paired at once
+            pairing = (
+                Pairing(before.places, after.places) if by in GROUPED else await self.pairing(first, second)
             )
-            return await asyncio.to_thread(Comparison, before, after, pairing, params.by)
+            return await asyncio.to_thread(Comparison, before, after, pairing, by)
 
-        key = ("comparison", first_of, second_of, params.by, params.attribution)
+        key = ("comparison", first_of, second_of, by, attribution)
         return await self._shared.get((first.name, second.name), key, make)
 
     async def pairing(self, first: OpenSnapshot, second: OpenSnapshot) -> Pairing:
@@ -180,13 +218,26 @@ class Comparisons:
         return await self._shared.get((first.name, second.name), ("pairing",), make)
 
 
+def _has_categories(info: SnapshotInfo) -> bool:
+    match info:
+        case TimelineInfo(categories=categories):
+            return bool(categories)
+        case ProfileInfo() | GraphInfo():
+            return False
+        case _:
+            assert_never(info)
+
+
 def _when_answered(work: Callable[[], None]) -> None:
     """Run some work after the pending answers."""
     asyncio.get_running_loop().call_later(QUIET_S, work)
 
 
+ComparedSets = CompareParams | CompareStacksParams | CompareHeadlineParams | ComparedTree
+
+
 def before_and_after(
-    mine: OpenSnapshot, other: OpenSnapshot, sets: CompareParams | CompareStacksParams | ComparedTree
+    mine: OpenSnapshot, other: OpenSnapshot, sets: ComparedSets
 ) -> tuple[tuple[OpenSnapshot, AllocationSet], tuple[OpenSnapshot, AllocationSet]]:
     """Each snapshot with its set, "before" first."""
     own, others = (mine, sets.of), (other, sets.other_of)

@@ -11,6 +11,7 @@ from typing import TypeVar
 from memlens.errors import BadRequestError
 from memlens.server.protocol.compare import (
     CompareHeapFindingsParams,
+    CompareHeapHeadlineParams,
     CompareHeapObjectsParams,
     CompareHeapsParams,
     CompareHeapsResult,
@@ -25,6 +26,7 @@ from memlens.server.sessions.registry import Registry
 from memlens.store.models import graph_of, heap_dump_of
 from memlens.store.snapshot import Snapshot
 from memlens.texts import phrase
+from memlens.views.compare.headline import compared_heaps_headline
 from memlens.views.compare.heaps import (
     ComparedTypes,
     HeapPair,
@@ -36,7 +38,7 @@ from memlens.views.compare.heaps import (
     side_of_series,
 )
 from memlens.views.compare.kinds import check_comparable
-from memlens.views.findings.answers import SnapshotFinding
+from memlens.views.findings.answers import HeadlineAnswer, SnapshotFinding
 from memlens.views.findings.compared import FindingsComparison, compared, lacking
 from memlens.views.findings.table import compared_with
 from memlens.views.heap.filters import filters
@@ -68,6 +70,13 @@ class HeapComparisons:
             found.paths[:_MOST_ROWS],
             found.knows_native,
         )
+
+    async def headline(self, params: CompareHeapHeadlineParams) -> HeadlineAnswer:
+        """Both in a few sentences. Raises NotOpenError, BadRequestError."""
+        found = (await self._pair(params)).comparison
+        mine = self._registry.get(params.snapshot)
+        own_first = not params.other_first
+        return await mine.ask(lambda snapshot: compared_heaps_headline(snapshot, found, own_first=own_first))
 
     async def types(self, params: CompareHeapTypesParams) -> ComparedTypes:
         """A page of the types of both."""

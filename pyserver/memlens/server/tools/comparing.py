@@ -30,9 +30,9 @@ from memlens.store.snapshot import Snapshot
 from memlens.texts import phrase
 from memlens.views.compare.kinds import check_comparable, common_values
 from memlens.views.compare.order import out_of_order
-from memlens.views.compare.rows import CompareBy, Comparison, Measure
+from memlens.views.compare.rows import Comparison, Measure
 from memlens.views.compare.series import SeriesBy, series_of_places
-from memlens.views.compare.sides import Side, side_of
+from memlens.views.compare.sides import CompareBy, Side, side_of
 from memlens.views.findings.ahead import MOST_FINDINGS, findings
 from memlens.views.findings.compared import ComparedFinding
 from memlens.views.selection.sets import AllocationSet

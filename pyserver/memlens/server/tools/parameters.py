@@ -6,7 +6,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType, field
 
 from memlens.model.attribution import Attribution
 from memlens.model.graph import RETAINING, Strength
-from memlens.views.compare.rows import CompareBy
+from memlens.views.compare.sides import CompareBy
 from memlens.views.flame.calls import MOST_LEVELS, CallsOf
 from memlens.views.heap.listing.lists import GroupedBy
 from memlens.views.selection.sets import SetKind

@@ -1,4 +1,4 @@
-"""The differences between two sets of allocations, of one snapshot or of two: by line, function, file or stack.
+"""The differences between two sets of allocations, of one snapshot or of two, by place in code or by group.
 
 Each side is independent of its snapshot (:mod:`memlens.views.compare.sides`), so no snapshot is used here. Sums add up:
 the rows' own bytes of a side are that side's total, and the sum of differences is the difference of the totals.
@@ -7,7 +7,7 @@ the rows' own bytes of a side are that side's total, and the sum of differences 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, assert_never, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -24,15 +24,15 @@ from memlens.texts import phrase
 from memlens.views.answers import Frame
 from memlens.views.compare.kinds import check_comparable
 from memlens.views.compare.pairing import Grouping, How, Pair, Pairing, Place
-from memlens.views.compare.sides import Side
+from memlens.views.compare.sides import CompareBy, Grouped, Side
 from memlens.views.selection.columns import check_page, frame
 from memlens.views.selection.stacks import AMOUNT, COUNT
 
-CompareBy = Literal["line", "function", "file", "stack"]
 Measure = Literal["own", "inclusive"]
 CompareOrder = Literal["difference", "increase", "decrease", "before", "after", "count", "name"]
 
 _CALLERS = 3
+GROUPED: tuple[Grouped, ...] = get_args(Grouped)
 
 
 class ComparedRow(Struct, frozen=True):
@@ -123,24 +123,37 @@ class PairedFigures(NamedTuple):
 
 
 class Comparison:
-    """Two sides, row by row. ``by`` says what a row is. Raises :class:`BadRequestError` for two of different kinds."""
+    """Two sides, row by row. ``by`` says what a row is, and ``pairing`` is that of their places.
+
+    Raises :class:`BadRequestError` for two of different kinds.
+    """
 
     def __init__(self, before: Side, after: Side, pairing: Pairing, by: CompareBy) -> None:
         check_comparable(before.info, after.info)
         self.by = by
         sides = (before, after)
-        if by == "stack":
-            self._pairs, self._first, rows = _stack_rows(*sides, pairing.groups["line"])
-            self._figures = tuple(
-                _of_stacks(side, own, len(self._pairs)) for side, own in zip(sides, rows, strict=True)
-            )
-        else:
-            group = pairing.groups[by]
-            self._pairs = group.pairs
-            self._figures = tuple(
-                _of_places(side, rows, len(self._pairs))
-                for side, rows in zip(sides, (group.before, group.after), strict=True)
-            )
+        match by:
+            case "category" | "module" | "package":
+                names = pairing.groups["line"]
+                self._pairs = names.pairs
+                self._figures = tuple(
+                    _of_stacks(side, rows[side.charged], len(self._pairs))
+                    for side, rows in zip(sides, (names.before, names.after), strict=True)
+                )
+            case "stack":
+                self._pairs, self._first, rows = _stack_rows(*sides, pairing.groups["line"])
+                self._figures = tuple(
+                    _of_stacks(side, own, len(self._pairs)) for side, own in zip(sides, rows, strict=True)
+                )
+            case "line" | "function" | "file":
+                group = pairing.groups[by]
+                self._pairs = group.pairs
+                self._figures = tuple(
+                    _of_places(side, rows, len(self._pairs))
+                    for side, rows in zip(sides, (group.before, group.after), strict=True)
+                )
+            case _:
+                assert_never(by)
 
     def answer(
         self,
