@@ -8,6 +8,7 @@ import { registerFleetCommands } from './commands/fleet';
 import { registerLineCommands } from './commands/lines';
 import { registerDumpCommand } from './commands/dump';
 import { registerRecordCommands } from './commands/record';
+import { registerRunCommand } from './commands/run';
 import { openAsText, registerOpenCommands } from './commands/open';
 import { isLogShown, registerExplainCommand } from './commands/explain';
 import { isPageActive, PageOffers } from './commands/pages';
@@ -74,6 +75,7 @@ export function activate(context: vscode.ExtensionContext): void {
     registerCompareCommands(editors),
     registerDumpCommand(editors, server),
     registerRecordCommands(editors, server),
+    registerRunCommand(editors, server, context.extensionPath, log),
     registerDownloadCommand(downloads),
     registerRedactCommand(editors, server),
     registerExplainCommand(server),

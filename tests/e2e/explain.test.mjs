@@ -1,9 +1,10 @@
-// A log with the kernel's lines: the lens above them, and "Explain Memory Error…" of a selection, show what they say.
+// What a program says when memory runs out, explained; and "Run and Record…", after which there is a file that says more.
 import assert from 'node:assert/strict';
 import { readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { openVSCode, ROOT } from './harness.mjs';
 import { test } from './test.mjs';
+import { SnapshotView } from './view.mjs';
 import { came, until } from './waiting.mjs';
 
 test.describe.configure({ mode: 'serial' });
@@ -14,6 +15,12 @@ const CUDA = readFileSync(
   'utf8',
 );
 
+const HUNGRY = `kept = []
+for _ in range(30):
+    kept.append(bytearray(100_000))
+raise MemoryError("enough")
+`;
+
 let vscode;
 
 test.beforeAll(async () => {
@@ -23,6 +30,7 @@ test.beforeAll(async () => {
       writeFileSync(path.join(folder, 'died.log'), `it begins\nall is well\n${KERNEL}the end\n`);
       writeFileSync(path.join(folder, 'quiet.log'), 'took 137 ms\n');
       writeFileSync(path.join(folder, 'cuda.log'), CUDA);
+      writeFileSync(path.join(folder, 'hungry.py'), HUNGRY);
     },
   });
 });
@@ -71,4 +79,21 @@ test('a selection is explained by the command, and a text without a message is r
   await selectAll('quiet.log');
   await vscode.runCommand('Memlens: Explain Memory Error…');
   await vscode.notification('The selected text has no message about memory that Memlens knows');
+});
+
+test('the file in the editor is run, and the file that it leaves is opened at the line', async () => {
+  await vscode.openFile('hungry.py');
+  await vscode.runCommand('Memlens: Record Allocations…');
+  await vscode.pick(vscode.page.locator('.quick-input-list .monaco-list-row', { hasText: 'Run a Program…' }));
+  const input = vscode.page.locator('.quick-input-widget .quick-input-box input');
+  await until(async () => (await input.inputValue()) !== '', 'the command line is there');
+  assert.match(await input.inputValue(), /^python3 (?:\S+\/)?hungry\.py$/);
+  await vscode.page.keyboard.press('Enter');
+  await vscode.page
+    .locator('.tab.active', { hasText: /^memory-error-\d+\.tracemalloc/ })
+    .waitFor({ timeout: 60_000 });
+  const view = new SnapshotView(vscode, await vscode.webview());
+  await view.locator('#memlens[data-state=ready]').waitFor();
+  await view.locator('.headline', { hasText: 'hungry.py:3' }).waitFor();
+  await vscode.screenshot('run-and-record');
 });

@@ -22,14 +22,22 @@ export interface Program {
 export function registerDumpCommand(editors: SnapshotEditorProvider, server: Server): vscode.Disposable {
   return vscode.commands.registerCommand('memlens.takeDump', async () => {
     try {
-      const chosen = await chooseProgram(server, {
+      const items = await programs(server);
+      if (items.length === 0) {
+        void showInformation(
+          vscode.l10n.t(
+            'Nothing of yours can be dumped: no process runs Java, Node.js, .NET, or Python 3.14 or later, and no browser with --remote-debugging-port.',
+          ),
+        );
+        return;
+      }
+      const chosen = await pick(items, {
         title: vscode.l10n.t('Take Heap Dump'),
         placeHolder: vscode.l10n.t(
           'It pauses meanwhile; Node.js and pages also need several times their heap.',
         ),
-        none: vscode.l10n.t(
-          'Nothing of yours can be dumped: no process runs Java, Node.js, .NET, or Python 3.14 or later, and no browser with --remote-debugging-port.',
-        ),
+        matchOnDescription: true,
+        matchOnDetail: true,
       });
       if (chosen === undefined) return;
       const { program, name } = chosen.program;
@@ -50,35 +58,22 @@ export function registerDumpCommand(editors: SnapshotEditorProvider, server: Ser
   });
 }
 
-/** A program that the user chose, and how its allocations can be recorded. */
-interface Chosen {
+/** The rows of those processes that can be asked, and of all pages. */
+export async function programs(
+  server: Server,
+  canBeAsked: (process: ProcessRow) => boolean = () => true,
+): Promise<ProgramItem[]> {
+  const { processes, pages } = await server.request('memlens/processes', {});
+  return [...processes.filter(canBeAsked).map(processItem), ...pages.map(pageItem)];
+}
+
+/** A row of a program, with how its allocations can be recorded. */
+export interface ProgramItem extends vscode.QuickPickItem {
   readonly program: Program;
   readonly recordings: readonly RecordingRow[];
 }
 
-/** Let the user choose a page, or one of those processes that can be asked; a message says so if there is none. */
-export async function chooseProgram(
-  server: Server,
-  { none, ...words }: Pick<vscode.QuickPickOptions, 'title' | 'placeHolder'> & { readonly none: string },
-  canBeAsked: (process: ProcessRow) => boolean = () => true,
-): Promise<Chosen | undefined> {
-  const { processes, pages } = await server.request('memlens/processes', {});
-  const items = [...processes.filter(canBeAsked).map(processItem), ...pages.map(pageItem)];
-  if (items.length === 0) {
-    void showInformation(none);
-    return undefined;
-  }
-  const chosen = await pick(items, {
-    ...words,
-    matchOnDescription: true,
-    matchOnDetail: true,
-  });
-  return chosen && { program: chosen.program, recordings: chosen.recordings };
-}
-
-type Item = vscode.QuickPickItem & Chosen;
-
-function processItem(row: ProcessRow): Item {
+function processItem(row: ProcessRow): ProgramItem {
   const { pid, name, ending, runtime, resident_bytes, command, recordings } = row;
   return {
     label: name,
@@ -89,7 +84,7 @@ function processItem(row: ProcessRow): Item {
   };
 }
 
-function pageItem({ program, type, name, url, browser, ending, recordings }: PageRow): Item {
+function pageItem({ program, type, name, url, browser, ending, recordings }: PageRow): ProgramItem {
   return {
     label: name,
     description: vscode.l10n.t('{0} · browser at {1}', kindOf(type), browser),

@@ -5,8 +5,9 @@ import type { SnapshotEditorProvider } from '../editor/provider';
 import type { Server } from '../server/client';
 import { showProblem } from '../server/problem';
 import { showWork } from '../server/work';
-import { chooseProgram, folder, nameOfDump } from './dump';
+import { folder, nameOfDump, type ProgramItem, programs } from './dump';
 
+const RUN = 'memlens.runAndRecord';
 const STOP = 'memlens.stopRecording';
 
 /** "Record Allocations…" of a running Node.js process or a page, until the user stops it; a status bar item stops it as well. */
@@ -81,18 +82,26 @@ async function record(
   server: Server,
   { running, begin, end }: Running,
 ): Promise<void> {
-  const chosen = await chooseProgram(
-    server,
+  const start = {
+    label: vscode.l10n.t('Run a Program…'),
+    detail: vscode.l10n.t('Of Python, Node.js or Java, in a terminal; it leaves a file whatever ends it'),
+    alwaysShow: true,
+  };
+  const listed = await programs(server, ({ recordings }) => recordings.length > 0);
+  const chosen = await pick<typeof start | ProgramItem>(
+    [...(vscode.workspace.isTrusted ? [start] : []), ...listed],
     {
       title: vscode.l10n.t('Record Allocations'),
       placeHolder: vscode.l10n.t('The Java or Node.js program or the page whose allocations are recorded'),
-      none: vscode.l10n.t(
-        'None of your processes runs Java or Node.js, and no browser with --remote-debugging-port: only of these does Memlens record allocations. Of others, take heap dumps one after the other.',
-      ),
+      matchOnDescription: true,
+      matchOnDetail: true,
     },
-    ({ recordings }) => recordings.length > 0,
   );
   if (chosen === undefined) return;
+  if (!('program' in chosen)) {
+    await vscode.commands.executeCommand(RUN);
+    return;
+  }
   const { program, name } = chosen.program;
   const how = await chooseKind(chosen.recordings);
   if (how === undefined) return;

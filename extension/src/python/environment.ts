@@ -15,9 +15,20 @@ export function pythonEnvironment(extensionPath: string): NodeJS.ProcessEnv {
     const hasOthers = others !== undefined && others !== '';
     return { ...own, PYTHONPATH: hasOthers ? memlens + path.delimiter + others : memlens };
   }
-  const folders = [memlens, libraries];
   // A PYTHONHOME of the user's would be that of another Python.
-  return { ...own, PYTHONPATH: folders.join(path.delimiter), PYTHONHOME: undefined, PYTHONNOUSERSITE: '1' };
+  return {
+    ...own,
+    PYTHONPATH: ownFolders(extensionPath).join(path.delimiter),
+    PYTHONHOME: undefined,
+    PYTHONNOUSERSITE: '1',
+  };
+}
+
+/** The folders that Memlens is imported from, if not those of its Python. */
+export function ownFolders(extensionPath: string): string[] {
+  const libraries = bundledLibraries(extensionPath);
+  const memlens = path.join(extensionPath, 'pyserver');
+  return libraries === undefined ? [memlens] : [memlens, libraries];
 }
 
 /** The folder of the libraries in an installed extension; undefined in a checkout, whose Python has them. */

@@ -193,7 +193,7 @@ export class Server extends Disposable {
     this.#setHealth('starting');
     this.#failure = undefined;
     try {
-      const interpreter = await this.#findInterpreter();
+      const interpreter = await this.findInterpreter();
       this.#waiting.fire(vscode.l10n.t('Starting the server'));
       for (let started = false; !started;) {
         if (attempt !== this.#attempt) throw noServer(vscode.l10n.t('The Memlens server was stopped'));
@@ -211,7 +211,8 @@ export class Server extends Disposable {
     }
   }
 
-  #findInterpreter(): Promise<Interpreter> {
+  /** The Python that runs the server. */
+  findInterpreter(): Promise<Interpreter> {
     const { extensionPath, globalStorageUri } = this.context;
     return findInterpreter({ extensionPath, storagePath: globalStorageUri.fsPath }, this.log, (where) =>
       this.#waiting.fire(where),

@@ -3,6 +3,7 @@
 import path from 'node:path';
 import * as vscode from 'vscode';
 import { type Logger, messageOf } from '../base/logger';
+import { runTask } from '../base/tasks';
 import { pick, showInformation } from '../base/window';
 import type { Server } from '../server/client';
 import { showProblem } from '../server/problem';
@@ -10,8 +11,6 @@ import { showProblem } from '../server/problem';
 /** Files of the workspace that are looked at, and the folders of builds that are offered. */
 const MOST_FILES = 200;
 const MOST_BUILDS = 20;
-/** How long after a task's end that of its process is waited for, which has the exit status. */
-const ENDED_AFTER_MS = 500;
 const BUILD_FILES = /^(?:pom\.xml|(?:settings|build)\.gradle(?:\.kts)?)$/;
 const INIT_SCRIPT = 'download-sources.gradle';
 const GRADLE_TASK = 'memlensDownloadSources';
@@ -199,31 +198,5 @@ async function inTerminal(
     new vscode.ShellExecution(program, args, { cwd: folder.fsPath }),
   );
   task.presentationOptions = { reveal: vscode.TaskRevealKind.Always, focus: false, clear: false };
-  const stops: vscode.Disposable[] = [];
-  try {
-    return await new Promise<number | undefined>((resolve, reject) => {
-      // what ends at once may do so before it is known by its execution
-      const ended = new Map<vscode.TaskExecution, number | undefined>();
-      let running: vscode.TaskExecution | undefined;
-      const end = (execution: vscode.TaskExecution, status: number | undefined) => {
-        if (!ended.has(execution)) ended.set(execution, status);
-        if (execution === running) resolve(ended.get(execution));
-      };
-      stops.push(
-        vscode.tasks.onDidEndTaskProcess(({ execution, exitCode }) => {
-          end(execution, exitCode);
-        }),
-        vscode.tasks.onDidEndTask(({ execution }) => {
-          // the end of its process is said about the same time
-          setTimeout(end, ENDED_AFTER_MS, execution, undefined);
-        }),
-      );
-      vscode.tasks.executeTask(task).then((execution) => {
-        running = execution;
-        if (ended.has(execution)) resolve(ended.get(execution));
-      }, reject);
-    });
-  } finally {
-    for (const stop of stops) stop.dispose();
-  }
+  return await runTask(task);
 }

@@ -29,7 +29,9 @@ class Recorder:
 
     def write(self, path: str) -> None:
         """Write all that is allocated, by its stack."""
-        tracemalloc.take_snapshot().dump(path)
+        own = (__file__, sys.modules[type(self._recording).__module__].__file__, tracemalloc.__file__)
+        filters = [tracemalloc.Filter(inclusive=False, filename_pattern=str(file)) for file in own]
+        tracemalloc.take_snapshot().filter_traces(filters).dump(path)
 
     def used_bytes(self) -> int:
         """The resident memory of the process."""
