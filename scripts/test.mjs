@@ -8,7 +8,7 @@ import { availableParallelism } from 'node:os';
 import path from 'node:path';
 import { findChromium } from './lib/chromium.mjs';
 import { installCodeServer } from './lib/code-server.mjs';
-import { installMcp, installMemray } from './lib/environments.mjs';
+import { installMcp, installMemray, installNotebook } from './lib/environments.mjs';
 import { installFleet } from './lib/fleet.mjs';
 import { folderInMemory } from './lib/memory-folder.mjs';
 import { ROOT, VENV_PYTHON, venvProgram } from './lib/paths.mjs';
@@ -130,7 +130,7 @@ const STEPS = [
     writes: true,
     commands: async (rest) => {
       if (!exists('tests/python')) throw new Nothing('no tests/python');
-      if (!values.quick) await Promise.all([installMemray(), installMcp(), installFleet()]);
+      if (!values.quick) await Promise.all([installMemray(), installMcp(), installNotebook(), installFleet()]);
       // A lane that has finished takes tests from the other, because durations differ a lot.
       const all = ['-n', String(Math.min(availableParallelism(), 4)), '--dist', 'worksteal', ...PYTHON_TESTS];
       const left = values.quick ? 'not slow' : values.slow || rest.length ? '' : 'not nightly';

@@ -16,10 +16,10 @@ class MissingPackageError(MemlensError):
 
 
 @contextlib.contextmanager
-def needed(package: str, other: str | None = None) -> Iterator[None]:
+def needed(package: str, other: str | None = None, extra: str | None = None) -> Iterator[None]:
     """Raises :class:`MissingPackageError` where ``package`` can't be imported.
 
-    ``other`` is a package to install with it; without one, the extra of fleets has all.
+    ``other`` is a package to install with it, ``extra`` the extra of Memlens that has it: without both, that of fleets.
     """
     try:
         yield
@@ -27,6 +27,8 @@ def needed(package: str, other: str | None = None) -> Iterator[None]:
         advice = other and phrase(
             "Install it: python -m pip install {package} {other}.", package=package, other=other
         )
+        if extra is not None:
+            advice = phrase("Install it: python -m pip install 'memlens[{extra}]'.", extra=extra)
         raise MissingPackageError(
             phrase("This needs the package {package}, which isn't installed", package=package),
             advice=advice or None,

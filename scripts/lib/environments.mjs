@@ -16,6 +16,9 @@ export async function installMemray() {
 /** The official client of the Model Context Protocol. */
 export const installMcp = () => install('mcp', 'the tests that ask with it');
 
+/** nanoarrow and Jupyter, for tables as Arrow's data and for notebooks. */
+export const installNotebook = () => install('notebook', 'the tests of notebooks');
+
 /**
  * Installs what `tests/python/NAME.lock` pins in `.cache/NAME`, unless it is there. Without a network, or on a system
  * that a package lacks, its tests are skipped.

@@ -30,6 +30,7 @@ from memlens.api.rows import (
 from memlens.api.table import Table, as_data, table_of
 from memlens.background import Background
 from memlens.errors import BadRequestError, MemlensError, named
+from memlens.export.report import excerpt
 from memlens.formats.tools import Tools
 from memlens.model.attribution import Attribution
 from memlens.model.graph import RETAINING, Strength
@@ -128,6 +129,10 @@ class Snapshot:
 
     def __repr__(self) -> str:
         return f"<memlens.{type(self).__name__} {self.path.name}: {self.info.kind}>"
+
+    def _repr_html_(self) -> str:
+        """The headline, the picture with which the view opens, findings and the largest items, for a notebook."""
+        return self._ask("a page", lambda archived: excerpt(archived, values=self._values))
 
     @property
     def info(self) -> SnapshotInfo:

@@ -7,21 +7,24 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints, ov
 import msgspec
 from msgspec import Struct
 
+from memlens.api.arrow import ColumnType, stream_of, struct_array
+from memlens.export import summary
+from memlens.export.report import as_part, grid
 from memlens.json_text import in_english
 from memlens.texts import Text
+from memlens.units import format_bytes, shortened
 
 Cell = str | int | float | bool | bytes | None
 Row = dict[str, Cell]
-ColumnType = Literal["text", "integer", "real", "boolean", "blob", "none"]
-"""The type of a column's values; any may be None. A column of type ``none`` has nothing else."""
-
+_MOST_TEXT = 400
+"""Characters of a cell in a notebook."""
 _TYPES: dict[Any, ColumnType] = {
     str: "text", Text: "text", int: "integer", float: "real", bool: "boolean", bytes: "blob",
 }  # fmt: skip
 
 
-class Table(Sequence[Row]):
-    """Rows with named columns.
+class Table:
+    """Rows with named columns. It is no ``Sequence``: of those Polars would guess the types from the first rows.
 
     ``table[0]`` is a row, ``table["file"]`` a column. ``types`` has the type of each column. ``data`` is the whole
     answer, as the command prints it with ``--json``: also sums, and what doesn't fit into columns. Sizes are in bytes,
@@ -63,6 +66,32 @@ class Table(Sequence[Row]):
         for cells in zip(*self._columns.values(), strict=True):
             yield dict(zip(self._columns, cells, strict=True))
 
+    def __arrow_c_array__(self, requested_schema: object = None) -> tuple[object, object]:
+        """Its columns as an array of structs, for what takes Arrow's data; that needs ``memlens[arrow]``."""
+        return self._as_arrow().__arrow_c_array__(requested_schema)
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        """The same as a stream of one array: pandas, Polars, DuckDB and others take the table as it is."""
+        return stream_of(self._as_arrow()).__arrow_c_stream__(requested_schema)
+
+    def _as_arrow(self) -> Any:
+        return struct_array(self._columns, self.types, len(self))
+
+    def _repr_html_(self) -> str:
+        """The first rows, for a notebook."""
+        known = [
+            name
+            for name, cells in self._columns.items()
+            if any(cell is not None for cell in cells[: summary.MOST_ROWS])
+        ]
+        rows = [
+            summary.Row([_shown(name, row[name]) for name in known], 0) for row in self[: summary.MOST_ROWS]
+        ]
+        named = next((place for place, name in enumerate(known) if self.types[name] == "text"), 0)
+        left = len(self) - len(rows)
+        more = f"<p>and {left:,} more rows</p>" if left else ""
+        return as_part([grid(summary.Table("", known, named, rows)), more])
+
     def __repr__(self) -> str:
         return f"<memlens.Table of {len(self):,} rows: {', '.join(self._columns)}>"
 
@@ -87,6 +116,20 @@ def table_of_cells(names: Sequence[str], rows: Iterable[Sequence[Cell]]) -> Tabl
     cells = [list(column) for column in zip(*rows, strict=True)] or [[] for _ in names]
     columns = dict(zip(names, cells, strict=True))
     return Table(columns, {name: _type_of_cells(values) for name, values in columns.items()})
+
+
+def _shown(name: str, cell: Any) -> str:
+    """A cell for people."""
+    if cell is None:
+        return ""
+    if isinstance(cell, bytes):
+        return f"x'{cell.hex()}'"
+    if isinstance(cell, int) and not isinstance(cell, bool):
+        if name == "bytes" or name.endswith("_bytes"):
+            return format_bytes(cell)
+        # ids and lines are no amounts
+        return f"{cell:,}" if name == "count" or name.endswith("_count") else str(cell)
+    return shortened(f"{cell:.6g}" if isinstance(cell, float) else str(cell), _MOST_TEXT)
 
 
 def _type_of(hint: Any) -> ColumnType | None:

@@ -6,15 +6,18 @@ escaped.
 
 import base64
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from itertools import islice
 from typing import assert_never
+
+from msgspec.structs import replace
 
 from memlens.errors import BadRequestError
 from memlens.export.markdown import place_of
 from memlens.export.pictures.flame import flame
 from memlens.export.pictures.svg import Svg, escaped, style
 from memlens.export.pictures.timeline import Part, timeline
-from memlens.export.summary import Summary, Table, set_of, summary, unit_of
+from memlens.export.summary import Row, Summary, Table, set_of, summary, unit_of
 from memlens.model.info import GraphInfo, ProfileInfo, TimelineInfo
 from memlens.store.snapshot import Snapshot
 from memlens.views.findings.answers import SnapshotFinding, TextPart, inferred_mark, pieces
@@ -43,6 +46,12 @@ _SHEET = (
     "td.name small{display:block;color:var(--faint);overflow-wrap:anywhere}"
     "@media print{.scroll{overflow:visible}svg{min-width:0}}"
 )
+_PART_SHEET = (
+    ".memlens .name{text-align:left}.memlens .scroll{overflow-x:auto}.memlens img{display:block;max-width:100%}"
+    ".memlens .name small{display:block;opacity:.7}.memlens p,.memlens li{overflow-wrap:anywhere}"
+)
+_FINDINGS_OF_EXCERPT = 5
+_ROWS_OF_EXCERPT = 10
 
 
 def report(
@@ -67,6 +76,28 @@ def report(
         f"<title>{escaped(page.title)}: memory report</title>\n<style>{sheet}</style>\n</head>\n"
         f"<body>\n<main>\n{body}\n</main>\n</body>\n</html>\n"
     )
+
+
+def excerpt(snapshot: Snapshot, *, values: bool = False) -> str:
+    """The beginning of the page as a part of another one, such as a notebook: without scripts, and without a style that
+    applies to anything else.
+    """
+    page = summary(snapshot, None, _FINDINGS_OF_EXCERPT, values=values)
+    pictures = [_as_image(each) for each in islice(_pictures(snapshot, None), 1)]
+    tables = [replace(each, rows=each.rows[:_ROWS_OF_EXCERPT]) for each in page.tables[:1]]
+    first = (f"<p><strong>{escaped(page.title)}</strong>: {escaped(page.kind)}</p>", _headline(page))
+    return as_part([*first, *_findings(page), *pictures, *(grid(each) for each in tables)])
+
+
+def as_part(parts: Iterable[str]) -> str:
+    """Markup as a part of another page."""
+    return f'<div class="memlens"><style>{_PART_SHEET}</style>{"".join(parts)}</div>'
+
+
+def _as_image(picture: Svg) -> str:
+    """A picture whose names and styles are its own, wherever it is."""
+    data = base64.b64encode(picture.document("both").encode()).decode()
+    return f'<img alt="{escaped(picture.label)}" src="data:image/svg+xml;base64,{data}">'
 
 
 def _pictures(snapshot: Snapshot, device: int | None) -> Iterator[Svg]:
@@ -101,15 +132,12 @@ def _body(page: Summary, pictures: list[Svg]) -> Iterator[str]:
     yield f'<h1>{escaped(page.title)}</h1><p class="kind">Memory report by Memlens: {escaped(page.kind)}</p>'
     if page.contents:
         yield f'<p class="kind">{escaped(page.contents)}</p>'
-    sentences = [_sentence(each) for each in page.headline.sentences]
-    first, rest = sentences[0] if sentences else "", " ".join(sentences[1:])
-    yield f'<p class="headline"><strong>{first}</strong> {rest}</p>'
+    yield _headline(page)
     facts = "".join(
         f"<div><dt>{escaped(name)}</dt><dd>{escaped(text)}</dd></div>" for name, text in page.facts
     )
     yield f'<dl class="facts">{facts}</dl>'
-    if page.findings:
-        yield f"<h2>Findings</h2><ol>{''.join(map(_finding, page.findings))}</ol>"
+    yield from _findings(page, "<h2>Findings</h2>")
     if pictures:
         yield "<h2>Pictures</h2>"
         yield from (f'<div class="scroll">{picture.inline()}</div>' for picture in pictures)
@@ -119,6 +147,17 @@ def _body(page: Summary, pictures: list[Svg]) -> Iterator[str]:
         warnings = "".join(f"<li>{escaped(warning.message)}</li>" for warning in page.headline.warnings)
         yield f"<h2>What the file lacks</h2><ul>{warnings}</ul>"
     yield "<footer><p>This page holds all of its data, loads nothing and runs nothing.</p></footer>"
+
+
+def _headline(page: Summary) -> str:
+    sentences = [_sentence(each) for each in page.headline.sentences]
+    first, rest = sentences[0] if sentences else "", " ".join(sentences[1:])
+    return f'<p class="headline"><strong>{first}</strong> {rest}</p>'
+
+
+def _findings(page: Summary, heading: str = "") -> Iterator[str]:
+    if page.findings:
+        yield f"{heading}<ol>{''.join(map(_finding, page.findings))}</ol>"
 
 
 def _finding(finding: SnapshotFinding) -> str:
@@ -141,22 +180,25 @@ def _sentence(sentence: TextPart) -> str:
 
 
 def _table(table: Table) -> Iterator[str]:
-    yield f'<h2>{escaped(table.title)}</h2><div class="scroll"><table>'
+    yield f"<h2>{escaped(table.title)}</h2>{grid(table)}"
+    if table.more:
+        yield f'<p class="more">{escaped(table.more)}</p>'
+
+
+def grid(table: Table) -> str:
+    """The columns and rows of a table."""
     head = "".join(
         f'<th scope="col"{_name_class(table, number)}>{escaped(column)}</th>'
         for number, column in enumerate(table.columns)
     )
-    yield f"<thead><tr>{head}</tr></thead><tbody>"
-    for row in table.rows:
-        cells = "".join(
-            f"<td{_name_class(table, number)}>{escaped(cell)}"
-            f"{_detail(row.detail) if number == table.named else ''}</td>"
-            for number, cell in enumerate(row.cells)
-        )
-        yield f"<tr>{cells}</tr>"
-    yield "</tbody></table></div>"
-    if table.more:
-        yield f'<p class="more">{escaped(table.more)}</p>'
+    rows = "".join(f"<tr>{''.join(_cells(table, row))}</tr>" for row in table.rows)
+    return f'<div class="scroll"><table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table></div>'
+
+
+def _cells(table: Table, row: Row) -> Iterator[str]:
+    for number, cell in enumerate(row.cells):
+        detail = _detail(row.detail) if number == table.named else ""
+        yield f"<td{_name_class(table, number)}>{escaped(cell)}{detail}</td>"
 
 
 def _name_class(table: Table, column: int) -> str:

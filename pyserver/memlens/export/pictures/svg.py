@@ -27,7 +27,7 @@ class Svg:
     def __init__(self, width: float, height: float, label: str) -> None:
         self.width, self.height = width, height
         self.colours: set[Colour] = set()
-        self._label = label
+        self.label = label
         self._parts: list[str] = []
         self._along = 0
 
@@ -69,7 +69,7 @@ class Svg:
         # no newlines, so that a search by line in the page finds its text and not the picture
         return (
             f'<svg xmlns="http://www.w3.org/2000/svg" {size} {box} role="img" class="picture" '
-            f'aria-label="{escaped(self._label)}">{"".join(self._parts)}</svg>'
+            f'aria-label="{escaped(self.label)}">{"".join(self._parts)}</svg>'
         )
 
     def document(self, theme: Theme) -> str:
