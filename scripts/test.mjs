@@ -130,7 +130,8 @@ const STEPS = [
     writes: true,
     commands: async (rest) => {
       if (!exists('tests/python')) throw new Nothing('no tests/python');
-      if (!values.quick) await Promise.all([installMemray(), installMcp(), installNotebook(), installFleet()]);
+      if (!values.quick)
+        await Promise.all([installMemray(), installMcp(), installNotebook(), installFleet()]);
       // A lane that has finished takes tests from the other, because durations differ a lot.
       const all = ['-n', String(Math.min(availableParallelism(), 4)), '--dist', 'worksteal', ...PYTHON_TESTS];
       const left = values.quick ? 'not slow' : values.slow || rest.length ? '' : 'not nightly';
