@@ -5,12 +5,14 @@ passed, after every so many steps, and at the end. ``memlens run PROGRAM`` has a
 source. What is recorded is decided by the ``recorder.py`` of a pack: the GPU's memory where a framework that has
 its history is imported, else what Python's own allocator holds.
 
-The program may run on another Python than Memlens, which has no packages of Memlens: this module and all recorders need
-the standard library alone. An error in them is printed, and the program goes on.
+The program may run on another Python than Memlens, 3.8 or later, which has no packages of Memlens: this module and all
+recorders need the standard library alone. An error in them is printed, and the program goes on.
 """
 
 # The program is another's: whatever goes wrong here must not end it.
 # ruff: noqa: BLE001, T201
+
+from __future__ import annotations
 
 import atexit
 import contextlib
@@ -23,10 +25,12 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Sequence
 from pathlib import Path
-from types import FrameType, ModuleType, TracebackType
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from types import FrameType, ModuleType, TracebackType
 
 VARIABLE = "MEMLENS_RECORD"
 """The environment variable with the settings, as JSON: the fields of :class:`Settings`."""
@@ -72,7 +76,7 @@ class Recorder(Protocol):
     limits_process: bool
     """Whether it is the process's memory that its limit is about, which a container may limit, too."""
 
-    def __init__(self, recording: "Recording") -> None: ...
+    def __init__(self, recording: Recording) -> None: ...
 
     def prepare(self) -> bool:
         """Begin, or wait for what begins it; False if there is nothing here that it could record."""
@@ -87,7 +91,7 @@ class Recorder(Protocol):
 class Recording:
     """The recording of this process."""
 
-    def __init__(self, settings: Settings, kinds: "Sequence[type[Recorder]]") -> None:
+    def __init__(self, settings: Settings, kinds: Sequence[type[Recorder]]) -> None:
         self.settings = settings
         self._kinds = list(kinds)
         self._recorder: Recorder | None = None

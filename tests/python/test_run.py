@@ -102,6 +102,14 @@ def test_it_is_said_why_there_is_no_file(tmp_path: Path) -> None:
 
 
 @posix
+def test_pytorch_without_a_gpu_leaves_nothing_and_says_so(tmp_path: Path) -> None:
+    (tmp_path / "torch.py").write_text(TORCH)
+    done = run(tmp_path, "import torch", PYTHONPATH=str(tmp_path))
+    assert done.returncode == 0
+    assert "it used no GPU" in done.stdout
+
+
+@posix
 def test_signals_reach_the_program(tmp_path: Path) -> None:
     (tmp_path / "leaking.py").write_text(LEAK + "leak(1000)\nprint('ready', flush=True)\ntime.sleep(60)")
     with subprocess.Popen(

@@ -105,7 +105,12 @@ def _without_files(ended: Ended, start: Start) -> Text:
             "It was ended by SIGKILL, and nothing could be written. `dmesg | memlens explain -` says if that was "
             "the kernel."
         )
-    return phrase("It left no file: {records}.", records=start.way.records)
+    if start.way.recorder:
+        return phrase(
+            "Nothing was recorded: it used no GPU, it isn't Python, or a message above says why. --tracemalloc "
+            "records Python's own objects."
+        )
+    return phrase("It left no file, as its memory didn't run out.")
 
 
 def _short(file: Path) -> str:

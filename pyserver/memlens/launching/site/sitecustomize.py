@@ -27,6 +27,9 @@ def _hidden() -> None:
         _load("sitecustomize", spec.origin)
 
 
-_load("memlens_record", os.path.join(os.path.dirname(os.path.dirname(_HERE)), "record.py"))  # noqa: PTH118, PTH120
-sys.modules["memlens_record"].start()
+try:
+    _load("memlens_record", os.path.join(os.path.dirname(os.path.dirname(_HERE)), "record.py"))  # noqa: PTH118, PTH120
+    sys.modules["memlens_record"].start()
+except Exception as error:  # noqa: BLE001 - the program runs all the same
+    sys.stderr.write(f"memlens: nothing is recorded: {type(error).__name__}: {error}\n")
 _hidden()
