@@ -53,8 +53,8 @@ SANITIZED = tuple(
 DAMAGE = "damage"
 """Its last part: ``--damage`` over the corpus."""
 
-TARGETS = ("file", "archive", "filter", "heaptrack")
-LARGEST = {"file": 65_536, "archive": 800, "filter": 512, "heaptrack": 16_384}
+TARGETS = ("file", "archive", "filter", "heaptrack", "memray")
+LARGEST = {"file": 65_536, "archive": 800, "filter": 512, "heaptrack": 16_384, "memray": 16_384}
 
 
 def main() -> int:

@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 import zstandard
+from tests.fuzz import memray_shapes
 from tests.python import (
     hprof_files,
     image_files,
@@ -104,6 +105,7 @@ def seeds() -> dict[str, bytes]:
     return {
         **{f"file/{name}": data for name, data in files.items()},
         **{f"heaptrack/{name}": b"\xff" + data for name, data in recordings.items()},
+        **{f"memray/{name}": b"\x06" + data for name, data in memray_shapes.small().items()},
         **{f"filter/{number}": text.encode() for number, text in enumerate(FILTERS)},
         **{
             f"archive/{number}": bytes((number * 37 + i * 11) % 256 for i in range(16 * number))

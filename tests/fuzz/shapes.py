@@ -12,6 +12,7 @@ import tracemalloc
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from tests.fuzz import memray_shapes
 from tests.python import perfetto_files
 from tests.python.heap_files import HeapFile
 from tests.python.hprof_files import BYTE, INT, OBJECT, Dump
@@ -966,4 +967,19 @@ SHAPES: dict[str, Shape] = {
     "ruby-shared-names": Shape("json", ruby_shared_names, 2_000),
     "heap-text-deep": Shape("heap", heap_text_deep, 50),
     "java-heap-blanks": Shape("heap", java_heap_blanks, 100_000),
+    "memray-mappings-downwards": Shape("bin", memray_shapes.mappings_downwards, 300_000),
+    "memray-overlapping-mappings": Shape("bin", memray_shapes.overlapping_mappings, 20_000),
+    "memray-shrinking-mappings": Shape("bin", memray_shapes.shrinking_mappings, 50_000),
+    "memray-stacked-mappings": Shape("bin", memray_shapes.stacked_mappings, 50_000),
+    "memray-instructions-of-a-table": Shape("bin", memray_shapes.instructions_of_a_table, 50_000),
+    "memray-instructions-of-a-name": Shape("bin", memray_shapes.instructions_of_a_name, 50_000),
+    "memray-native-generations": Shape("bin", memray_shapes.native_generations, 5_000),
+    "memray-native-stacks": Shape("bin", memray_shapes.native_stacks, 20_000),
+    "memray-native-tails": Shape("bin", memray_shapes.native_tails, 20_000),
+    "memray-sizes-of-blocks": Shape("bin", memray_shapes.sizes_of_blocks, 300_000),
+    "memray-threads": Shape("bin", memray_shapes.threads, 100_000),
+    "memray-memory-records": Shape("bin", memray_shapes.memory_records, 500_000),
+    "memray-lives": Shape("bin", memray_shapes.lives, 200_000),
+    "memray-one-stack": Shape("bin", memray_shapes.one_stack, 300_000),
+    "memray-deep-stacks": Shape("bin", memray_shapes.deep_stacks, 100_000),
 }

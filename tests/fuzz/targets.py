@@ -22,6 +22,9 @@ from memlens.formats.redaction import redact
 from memlens.ingest import ingest
 from memlens.model.info import GraphInfo
 from memlens.packs.native.heaptrack import read as read_heaptrack
+from memlens.packs.python.kernels.memray_records import Reader as Records
+from memlens.packs.python.memray import read as read_memray
+from memlens.packs.python.memray_header import Header, read_header
 from memlens.store.files.cache import Cache
 from memlens.store.manifest import ArchiveError, read_manifest
 from memlens.store.snapshot import Snapshot
@@ -151,6 +154,44 @@ def heaptrack(data: bytes) -> str:
     return "read"
 
 
+def memray(data: bytes) -> str:
+    """A capture of memray, read in parts whose size its first byte says and as a whole, and what is made of it."""
+    with scratch() as folder:
+        path = folder / "fuzzed"
+        path.write_bytes(data[1:MOST_BYTES])
+        try:
+            with open_source(path, folder, quiet) as source:
+                header = read_header(source)
+                in_parts, whole = (
+                    _read_records(header, data[1:MOST_BYTES], size) for size in (data[0] + 1, MOST_BYTES)
+                )
+                assert in_parts == whole
+                profile = read_memray(source, folder, quiet)
+        except (MemlensError, MemoryError) as error:
+            return type(error).__name__
+    # a value is missing where all of it are 0
+    values = {each.name: column for each, column in zip(profile.value_types, profile.values, strict=True)}
+    assert all(int(column.min(initial=0)) >= 0 for column in values.values())
+    if profile.times is not None and not header.aggregated:
+        assert int(profile.times.series["live_bytes"][-1]) == int(values["leaked_bytes"].sum())
+    return "read"
+
+
+def _read_records(header: Header, data: bytes, size: int) -> tuple[int, ...]:
+    """What the kernel says after reading parts of a size."""
+    reader = Records(
+        header.version, header.native, header.aggregated, max(0, header.start_ms), header.size_bytes
+    )
+    for start in range(0, len(data), size):
+        if reader.feed(data[start : start + size]) or reader.ended:
+            break
+    reader.finish()
+    return (
+        reader.error, reader.error_offset, reader.allocations, reader.impossible_rows, reader.held_bytes,
+        reader.flat_since, reader.ended,
+    )  # fmt: skip
+
+
 def _asked(archive: Path, seed: int, *, damaged: bool) -> str:
     """Ask an archive everything. One that was just made may not be called damaged, and bugs go on to the fuzzer."""
     may_fail = ArchiveError if damaged else ()
@@ -194,5 +235,6 @@ TARGETS: dict[str, Callable[[bytes], str]] = {
     "archive": archive,
     "filter": filter_text,
     "heaptrack": heaptrack,
+    "memray": memray,
 }
 """By the name of their corpus."""

@@ -281,6 +281,12 @@ SHARED = {
     "jfr-classes-of-a-name": "info",
     "jfr-fields-of-a-name": "info",
     "heapprofd-empty-heaps": "info",
+    "memray-overlapping-mappings": "info",
+    "memray-shrinking-mappings": "info",
+    "memray-instructions-of-a-table": "lines",
+    "memray-native-generations": "info",
+    "memray-native-stacks": "flame",
+    "memray-native-tails": "flame",
 }
 """Shapes, and a command that took minutes, gigabytes or fifty times the file for what much of the file shares."""
 

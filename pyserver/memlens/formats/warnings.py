@@ -78,6 +78,10 @@ _SAID: dict[str, Callable[[int], Text]] = {
     "impossible_natives": lambda n: phrase(
         "Native memory left out because its size is impossible: {n}.", n=n
     ),
+    "plain_stacks": lambda n: phrase(
+        "Places shown without their native functions, because the stacks of all share far more than the file has: {n}.",
+        n=n,
+    ),
     "shared_names": lambda n: phrase(
         "Methods shown with only the end of their class's name, because many share a long one: {n}.", n=n
     ),

@@ -169,7 +169,7 @@ class _Capture:
             warnings=[
                 *self._warnings(),
                 *arenas.warnings(int(columns[_PEAK][is_arena].sum()), int(columns[_LEAKED][is_arena].sum())),
-                *self.stacks.warnings,
+                *self.stacks.warnings(),
             ],
             tree=self.stacks.tree(),
         )  # fmt: skip
@@ -314,6 +314,12 @@ class _Capture:
             add("aggregated", phrase(
                 "The capture was aggregated (--aggregate): it has no temporary allocations, and where an address was "
                 "used again without a free that memray saw, it has counted both allocations."
+            ))  # fmt: skip
+        if call := self.reader.flat_since:
+            add("overlapping-mappings", phrase(
+                "Mappings lie over each other so often that from call {n} of mmap and munmap on what is mapped over "
+                "counts as freed; memray's curve counts it until it is unmapped.",
+                n=call,
             ))  # fmt: skip
         warnings += counted_warnings(
             impossible_lines=self.stacks.impossible_lines,

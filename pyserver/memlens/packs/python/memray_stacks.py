@@ -6,9 +6,11 @@ Python that were run by that entry, which take its place. Where no binary names 
 Source: ``hybrid_stack_trace`` in ``src/memray/_memray.pyx`` of memray.
 """
 
+from array import array
 from bisect import bisect_right
 from collections.abc import Callable
-from typing import TYPE_CHECKING, NamedTuple
+from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
@@ -16,18 +18,34 @@ from memlens.arrays import I64, U32, U64
 from memlens.formats.containers import Source
 from memlens.formats.stacks import Numbers
 from memlens.formats.symbols.lookup import Found, Region, Symbols
-from memlens.model.frames import MOST_LINE, SourceFrame, profiled_frame
+from memlens.formats.warnings import counted_warnings
+from memlens.kernels.tree.stacks import depths
+from memlens.model.frames import (
+    MOST_LINE,
+    MOST_NAME,
+    MOST_PATH,
+    SourceFrame,
+    profiled_frame,
+    shortened_text,
+)
+from memlens.model.info import FileWarning
 from memlens.model.profile import Column, StackTree
 from memlens.packs.python.kernels import memray_records as kernel
 from memlens.packs.python.memray_header import Header
-
-if TYPE_CHECKING:
-    from memlens.model.info import FileWarning
 
 _LOOP, _TAIL_CALL = "_PyEval_EvalFrameDefault", "_TAIL_CALL_"
 """Functions that run Python's code; the latter's names go on with an instruction's."""
 _SINCE_CODE_OBJECTS = 12
 """The first version of the header whose frames are places in code objects."""
+
+_LEAST_MIXED, _MIXED_OF_BYTE = 1 << 21, 4
+"""How many frames of native stacks are looked at for all places: so many, and so many for each byte of the capture. In
+real ones it is up to 1.6 for a byte.
+"""
+_LEAST_CALLS, _BYTES_OF_CALL = 1 << 18, 8
+"""How many native frames are named, each for what was mapped then: so many, and one for so many bytes."""
+_LEAST_NODES, _BYTES_OF_NODE = 1 << 20, 4
+"""How many nodes they may add to the tree: so many, and one for so many bytes. In real captures it is one for 8."""
 
 
 class Tables(NamedTuple):
@@ -66,12 +84,14 @@ class Stacks:
         self.tables = Tables.of(reader)
         self.frames: Numbers[SourceFrame] = Numbers()
         self.impossible_lines = 0
-        self.warnings: list[FileWarning] = []
-        self._parents = [0]
-        self._frame_of_node = [0]
-        self._children: dict[tuple[int, int], int] = {}
+        self._symbol_warnings: list[FileWarning] = []
+        self._left_out = 0
+        self._parents = array("I", [0])
+        self._frame_of_node = array("I", [0])
+        self._children: dict[int, int] = {}
         self._of_frames: dict[int, int] = {}
         self._texts: dict[int, str] = {}
+        self._cut: dict[tuple[int, int], tuple[str, str]] = {}
         self._codes = {row: number for number, row in enumerate(self.tables.codes["id"].tolist())}
         self._old = dict(
             zip(
@@ -80,6 +100,10 @@ class Stacks:
                 strict=True,
             )
         )
+
+    def warnings(self) -> list[FileWarning]:
+        """The warnings about what places have for stacks."""
+        return [*self._symbol_warnings, *counted_warnings(plain_stacks=self._left_out)]
 
     def tree(self) -> StackTree:
         """The tree so far."""
@@ -90,7 +114,7 @@ class Stacks:
         return self._child(parent, self.frames[frame])
 
     def _child(self, parent: int, frame: int) -> int:
-        node = self._children.setdefault((parent, frame), len(self._parents))
+        node = self._children.setdefault(parent << 32 | frame, len(self._parents))
         if node == len(self._parents):
             self._parents.append(parent)
             self._frame_of_node.append(frame)
@@ -106,7 +130,7 @@ class Stacks:
             self._python(nodes[is_main], self.header.skipped_frames) if self.header.skipped_frames else plain
         )
         found = np.where(is_main, main[nodes], plain[nodes])
-        mixed = np.flatnonzero(natives) if self.header.native else np.empty(0, np.int64)
+        mixed = self._within_bounds(nodes, natives) if self.header.native else np.empty(0, np.int64)
         if len(mixed):
             rows = list(
                 zip(
@@ -153,17 +177,39 @@ class Stacks:
             if row is None:
                 return "", "", 0
             old = self.tables.old_frames[row]
-            return self._text(int(old["function"])), self._text(int(old["file"])), int(old["line"])
-        code_id, offset, _ = self.tables.frames[number].tolist()
-        row = self._codes.get(code_id)
+            return *self._names(old), int(old["line"])
+        row = self._codes.get(int(self.tables.frames[number, 0]))
         if row is None:
             return "", "", 0
         code = self.tables.codes[row]
-        line = kernel.line_at(
-            self.tables.lines, int(code["table"]), int(code["table_bytes"]), self.header.python,
-            offset - (1 << 64) if offset >> 63 else offset, int(code["line"]),
-        )  # fmt: skip
-        return self._text(int(code["function"])), self._text(int(code["file"])), line
+        return *self._names(code), int(self._lines[number])
+
+    def _names(self, row: Column) -> tuple[str, str]:
+        """The function and the file of a code object; frames share the texts, which are cut to their lengths once."""
+        key = int(row["function"]), int(row["file"])
+        if key not in self._cut:
+            function, file = map(self._text, key)
+            self._cut[key] = shortened_text(function, MOST_NAME), shortened_text(file, MOST_PATH)
+        return self._cut[key]
+
+    @cached_property
+    def _lines(self) -> I64:
+        """The line of each frame that is a place in a code object; the table of each of these is read once."""
+        frames = self.tables.frames
+        offsets = frames[:, 1].view(np.int64)
+        order = np.lexsort((offsets, frames[:, 0]))
+        code_ids, starts = np.unique(frames[order, 0], return_index=True)
+        lines = np.zeros(len(frames), np.int64)
+        for code_id, rows in zip(code_ids.tolist(), np.split(order, starts[1:]), strict=True):
+            row = self._codes.get(code_id)
+            if row is not None:
+                code, found = self.tables.codes[row], np.empty(len(rows), np.int64)
+                kernel.fill_lines(
+                    self.tables.lines, int(code["table"]), int(code["table_bytes"]), self.header.python,
+                    int(code["line"]), offsets[rows], found,
+                )  # fmt: skip
+                lines[rows] = found
+        return lines
 
     def _text(self, number: int) -> str:
         text = self._texts.get(number)
@@ -180,6 +226,19 @@ class Stacks:
 
     # ---- native ----
 
+    def _within_bounds(self, nodes: U32, natives: U32) -> I64:
+        """The places whose native stacks are written out: those before there are too many frames."""
+        mixed = np.flatnonzero(natives)
+        native_depths, python_depths = (
+            _depths(parents)
+            for parents in (self.tables.natives["parent"], self.tables.nodes >> np.uint64(32))
+        )
+        frames = np.cumsum(native_depths[natives[mixed]] + python_depths[nodes[mixed]])
+        most = max(_LEAST_MIXED, _MIXED_OF_BYTE * self.reader.position)
+        kept = mixed[: np.searchsorted(frames, most, "right")]
+        self._left_out += len(mixed) - len(kept)
+        return kept
+
     def _hybrid(self, rows: list[tuple[int, int, int, bool, int]]) -> list[int]:
         """The nodes of places: (Python's node, native frame, generation of segments, main thread?, node without C)."""
         instructions = self.tables.natives["instruction"].tolist()
@@ -187,7 +246,12 @@ class Stacks:
         mapped = _Mapped(self.tables.segments, self._text)
         calls: dict[tuple[int, int], tuple[int, Region | None]] = {}
         seen: set[tuple[int, int]] = set()
+        most_seen = _LEAST_CALLS + self.reader.position // _BYTES_OF_CALL
+        named_rows = 0
         for _, innermost, generation, *_ in rows:
+            if len(seen) > most_seen:
+                break
+            named_rows += 1
             native = innermost
             while native and (native, generation) not in seen:
                 seen.add((native, generation))
@@ -197,23 +261,28 @@ class Stacks:
                 native = parents[native - 1]
         symbols = Symbols(self.source)
         found = symbols.look_up(dict.fromkeys(calls.values()))
-        self.warnings = symbols.warnings()
+        self._symbol_warnings = symbols.warnings()
         named = {key: _named(call, region, found) for key, (call, region) in calls.items()}
         numbered = {
             key: [(self.frames[frame], _runs_python(frame.function)) for frame in frames]
             for key, frames in named.items()
         }
         known: dict[tuple[int, int, int, bool], int] = {}
-        for node, innermost, generation, is_main, plain in rows:
+        most_nodes = len(self._parents) + _LEAST_NODES + self.reader.position // _BYTES_OF_NODE
+        for node, innermost, generation, is_main, plain in rows[:named_rows]:
             place = (node, innermost, generation, is_main)
-            if place not in known:
+            if place not in known and len(self._parents) > most_nodes:
+                known[place] = plain
+                self._left_out += 1
+            elif place not in known:
                 frames: list[tuple[int, bool]] = []
                 native = innermost
                 while native:
                     frames += numbered[instructions[native - 1], generation]
                     native = parents[native - 1]
                 known[place] = self._merged(node, frames[::-1], plain, is_main=is_main)
-        return [known[row[:4]] for row in rows]
+        self._left_out += len(rows) - named_rows
+        return [known.get(row[:4], row[4]) for row in rows]
 
     def _merged(self, node: int, native: list[tuple[int, bool]], plain: int, *, is_main: bool) -> int:
         """The node of a stack with both kinds of frames; ``plain`` is that of Python's alone."""
@@ -240,6 +309,13 @@ class Stacks:
                     break
         # some entries weren't recognised
         return plain if left >= 0 else merged
+
+
+def _depths(parents: U64) -> I64:
+    """The depth of each node of a tree whose nodes count from 1, and of its root."""
+    of_nodes = np.zeros(len(parents) + 1, np.uint32)
+    depths(np.append(0, parents).astype(np.uint32), of_nodes)
+    return of_nodes.astype(np.int64)
 
 
 class _Mapped:

@@ -23,7 +23,10 @@ from memlens.kernels.base.interning cimport (
 )
 from memlens.kernels.base.owner cimport Owner
 from memlens.kernels.base.vectors cimport (
-    Vector, vector_extend, vector_free, vector_init, vector_push, vector_reserve,
+    Vector, vector_extend, vector_free, vector_init, vector_push,
+)
+from memlens.packs.python.kernels.pieces cimport (
+    Piece, PieceNode, Pieces, pieces_add, pieces_init, pieces_meet, pieces_take,
 )
 
 # statuses of feed; memray.py has the messages
@@ -66,6 +69,10 @@ cdef uint64_t MOST_SUM = <uint64_t> 1 << 60
 cdef int64_t MOST_ROWS = 0x7FFFFFF0
 cdef uint32_t NEVER = 0xFFFFFFFF
 cdef size_t MOST_LIFETIMES = 4_000_000
+# how often pieces of mappings that lie over each other may be put back by munmap: so many times, and so many for each
+# mmap and munmap. Each is one where segments are mapped over a range that is reserved for them.
+cdef size_t LEAST_REMAINS = 1 << 18
+cdef size_t REMAINS_OF_RANGE = 4
 
 cdef struct Deltas:
     # what the next record of a kind is written as a difference to
@@ -127,10 +134,6 @@ cdef struct Mapping:
     uint32_t pieces         # of `whole`
     uint32_t freed          # of the munmap that is being read
 
-cdef struct Piece:
-    uint64_t begin, end
-    uint64_t mapping
-
 
 cdef bytes THREAD_FORMAT = b"T{Q:id:I:node:I:name:Q:address:Q:size:I:kind:I:unused:}"
 cdef bytes PLACE_FORMAT = (
@@ -169,7 +172,10 @@ cdef class Reader(Owner):
     cdef uint64_t seed
 
     cdef Interner texts, frames, nodes, thread_ids, place_keys, lifetimes
-    cdef Vector threads, places, kinds, lived, memory, peaks, codes, tables, segments, natives, mappings, top, whole
+    cdef Vector threads, places, kinds, lived, memory, peaks, codes, tables, segments, natives, mappings
+    cdef Vector taken, covered
+    # what isn't mapped over; if mappings lie over each other, also all that isn't unmapped
+    cdef Pieces top, whole
     cdef Vector old_frames
     cdef uint32_t thread
     cdef bint in_thread
@@ -188,6 +194,8 @@ cdef class Reader(Owner):
     cdef int64_t epoch
     cdef bint at_peak
     cdef bint overlaps
+    cdef size_t ranges, remains
+    cdef readonly size_t flat_since  # the call since which what is mapped over counts as unmapped; 0 for never
     cdef readonly int shift             # memory records are merged 2 ** shift at a time in lifetimes
 
     def __cinit__(self, int version, bint native, bint aggregated, int64_t start_ms, uint64_t header_bytes):
@@ -220,8 +228,12 @@ cdef class Reader(Owner):
         self.own_table("segments", &self.segments, sizeof(SegmentRow), SEGMENT_FORMAT)
         self.own_table("natives", &self.natives, sizeof(NativeRow), b"T{Q:instruction:Q:parent:}")
         self.own(&self.mappings, sizeof(Mapping))
-        self.own(&self.top, sizeof(Piece))
-        self.own(&self.whole, sizeof(Piece))
+        self.own(&self.taken, sizeof(Piece))
+        self.own(&self.covered, sizeof(Piece))
+        self.own(&self.top.nodes, sizeof(PieceNode))
+        self.own(&self.whole.nodes, sizeof(PieceNode))
+        if pieces_init(&self.top, seed) < 0:
+            raise MemoryError
         self.kind_slot_count = 1024
         self.kind_slots = <uint32_t *> calloc(self.kind_slot_count, sizeof(uint32_t))
         self.live_slots = 1024
@@ -590,94 +602,102 @@ cdef class Reader(Owner):
         """How many allocations memray counts for a mapping, without one that is completely mapped over."""
         return <int64_t> mapping.pieces - (mapping.own == 0 and mapping.whole > 0)
 
-    cdef size_t first_piece(self, uint64_t begin) noexcept nogil:
-        """Return the first of the top pieces that end after an address."""
-        cdef Piece *pieces = <Piece *> self.top.data
-        cdef size_t low = 0, high = self.top.count, middle
-        while low < high:
-            middle = (low + high) // 2
-            if pieces[middle].end <= begin:
-                low = middle + 1
-            else:
-                high = middle
-        return low
+    cdef int put_back(self, Pieces *pieces, Piece *piece, uint64_t begin, uint64_t end) noexcept nogil:
+        """Put back what a piece has outside of a range. Returns how many pieces those are, or -1."""
+        cdef int count = 0
+        if piece.begin < begin:
+            count += 1
+            if pieces_add(pieces, piece.begin, begin, piece.mapping) < 0:
+                return self.fail(E_NO_MEMORY)
+        if end < piece.end:
+            count += 1
+            if pieces_add(pieces, end, piece.end, piece.mapping) < 0:
+                return self.fail(E_NO_MEMORY)
+        return count
 
-    cdef int replace(self, size_t first, size_t last, Piece *fresh, size_t count) noexcept nogil:
-        """Put ``count`` pieces in the place of the top pieces from ``first`` on and before ``last``."""
-        cdef size_t behind = self.top.count - last
-        cdef size_t room = self.top.count + count
-        if vector_reserve(&self.top, room) < 0:
-            return self.fail(E_NO_MEMORY)
-        memmove(
-            self.top.data + (first + count) * sizeof(Piece), self.top.data + last * sizeof(Piece),
-            behind * sizeof(Piece),
-        )
-        memcpy(self.top.data + first * sizeof(Piece), fresh, count * sizeof(Piece))
-        self.top.count = first + count + behind
-        return 0
-
-    cdef int cut(self, uint64_t begin, uint64_t end, int64_t mapping) noexcept nogil:
-        """Remove a range from the top pieces; that of a new ``mapping``, if it isn't -1, takes its place."""
-        cdef size_t first = self.first_piece(begin), last = first, count = 0
-        cdef Piece *pieces = <Piece *> self.top.data
-        cdef Piece[3] fresh
-        cdef Mapping *held
+    cdef int cover(self, uint64_t begin, uint64_t end) noexcept nogil:
+        """Remove a range from the top pieces."""
+        cdef size_t row
+        cdef Piece *piece
+        cdef Mapping *mapping
         cdef PlaceRow *place
         cdef uint64_t size
         cdef int64_t before
-        if last < self.top.count and pieces[last].begin < begin:
-            fresh[count].begin = pieces[last].begin
-            fresh[count].end = begin
-            fresh[count].mapping = pieces[last].mapping
-            count += 1
-        if mapping >= 0:
-            fresh[count].begin = begin
-            fresh[count].end = end
-            fresh[count].mapping = <uint64_t> mapping
-            count += 1
-        while last < self.top.count and pieces[last].begin < end:
-            held = &(<Mapping *> self.mappings.data)[pieces[last].mapping]
-            place = self.touched_place(held.place)
-            before = self.counted(held)
-            size = common(begin, end, &pieces[last])
-            held.own -= size
+        if pieces_take(&self.top, begin, end, &self.covered) < 0:
+            return self.fail(E_NO_MEMORY)
+        for row in range(self.covered.count):
+            piece = &(<Piece *> self.covered.data)[row]
+            mapping = &(<Mapping *> self.mappings.data)[piece.mapping]
+            place = self.touched_place(mapping.place)
+            before = self.counted(mapping)
+            size = common(begin, end, piece)
+            mapping.own -= size
             place.bytes -= <int64_t> size
-            place.count += self.counted(held) - before
-            if pieces[last].end > end:
-                fresh[count].begin = end
-                fresh[count].end = pieces[last].end
-                fresh[count].mapping = pieces[last].mapping
-                count += 1
-            last += 1
-        return self.replace(first, last, fresh, count)
+            place.count += self.counted(mapping) - before
+            if self.put_back(&self.top, piece, begin, end) < 0:
+                return -1
+        return 0
+
+    cdef int flatten(self) noexcept nogil:
+        """From now on what is mapped over counts as unmapped."""
+        cdef size_t row
+        cdef Mapping *mapping
+        cdef Piece *piece
+        cdef uint64_t gone = 0
+        self.leave_peak()
+        for row in range(self.mappings.count):
+            mapping = &(<Mapping *> self.mappings.data)[row]
+            self.touched_place(mapping.place).count -= self.counted(mapping)
+            gone += mapping.whole - mapping.own
+            mapping.whole = mapping.own
+            mapping.pieces = 0
+        if pieces_take(&self.top, 0, <uint64_t> -1, &self.taken) < 0:
+            return self.fail(E_NO_MEMORY)
+        for row in range(self.taken.count):
+            piece = &(<Piece *> self.taken.data)[row]
+            (<Mapping *> self.mappings.data)[piece.mapping].pieces += 1
+            if pieces_add(&self.top, piece.begin, piece.end, piece.mapping) < 0:
+                return self.fail(E_NO_MEMORY)
+        for row in range(self.mappings.count):
+            mapping = &(<Mapping *> self.mappings.data)[row]
+            self.touched_place(mapping.place).count += self.counted(mapping)
+        self.changed(0, gone)
+        vector_free(&self.whole.nodes)
+        self.overlaps = False
+        self.flat_since = self.ranges
+        return 0
 
     cdef int map(self, uint64_t begin, uint64_t size, uint32_t place_number) noexcept nogil:
         cdef uint64_t end = begin + size
         cdef Mapping fresh
-        cdef Piece piece
         cdef PlaceRow *place
-        cdef size_t first
-        cdef int64_t number = <int64_t> self.mappings.count
+        cdef uint64_t number = self.mappings.count
+        self.ranges += 1
         self.leave_peak()
         if size:
-            first = self.first_piece(begin)
-            if not self.overlaps and first < self.top.count and (<Piece *> self.top.data)[first].begin < end:
+            if self.flat_since:
+                if self.unmap(begin, size) < 0:
+                    return -1
+                self.leave_peak()
+            elif not self.overlaps and pieces_meet(&self.top, begin, end):
                 self.overlaps = True
-                if vector_extend(&self.whole, self.top.data, self.top.count) < 0:
+                self.whole.chance, self.whole.root = self.top.chance, self.top.root
+                self.whole.spare, self.whole.count = self.top.spare, self.top.count
+                if vector_extend(&self.whole.nodes, self.top.nodes.data, self.top.nodes.count) < 0:
                     return self.fail(E_NO_MEMORY)
-            if self.cut(begin, end, number) < 0:
+            if self.overlaps and self.cover(begin, end) < 0:
                 return -1
             fresh.own = fresh.whole = size
             fresh.place = place_number
             fresh.birth = <uint32_t> self.memory.count
             fresh.pieces = 1
             fresh.freed = 0
-            piece.begin = begin
-            piece.end = end
-            piece.mapping = <uint64_t> number
-            if number >= MOST_ROWS or vector_push(&self.mappings, &fresh) < 0:
-                return self.fail(E_NO_MEMORY)
-            if self.overlaps and vector_push(&self.whole, &piece) < 0:
+            if (
+                number >= <uint64_t> MOST_ROWS
+                or vector_push(&self.mappings, &fresh) < 0
+                or pieces_add(&self.top, begin, end, number) < 0
+                or (self.overlaps and pieces_add(&self.whole, begin, end, number) < 0)
+            ):
                 return self.fail(E_NO_MEMORY)
             place = self.touched_place(place_number)
             place.bytes += <int64_t> size
@@ -687,98 +707,56 @@ cdef class Reader(Owner):
 
     cdef int unmap(self, uint64_t begin, uint64_t size) noexcept nogil:
         cdef uint64_t end = begin + size, gone = 0, less
-        cdef Vector *pieces = &self.whole if self.overlaps else &self.top
+        cdef Pieces *pieces
         cdef Piece *piece
-        cdef Piece[2] rest
         cdef Mapping *mapping
         cdef PlaceRow *place
-        cdef size_t first = 0 if self.overlaps else self.first_piece(begin)
-        cdef size_t row, kept, last, count
+        cdef size_t row
         cdef int64_t before
+        cdef int remains
         if size == 0:
             return 0
-        # how many pieces of a mapping are freed at once decides whether memray counts its end
-        last = first
-        while last < pieces.count and (self.overlaps or (<Piece *> pieces.data)[last].begin < end):
-            piece = &(<Piece *> pieces.data)[last]
-            if common(begin, end, piece):
-                (<Mapping *> self.mappings.data)[piece.mapping].freed += 1
-            last += 1
+        if self.overlaps and self.remains > LEAST_REMAINS + REMAINS_OF_RANGE * self.ranges and self.flatten() < 0:
+            return -1
+        pieces = &self.whole if self.overlaps else &self.top
+        if pieces_take(pieces, begin, end, &self.taken) < 0:
+            return self.fail(E_NO_MEMORY)
         self.leave_peak()
-        for row in range(first, last):
-            piece = &(<Piece *> pieces.data)[row]
+        # how many pieces of a mapping are freed at once decides whether memray counts its end
+        for row in range(self.taken.count):
+            piece = &(<Piece *> self.taken.data)[row]
+            (<Mapping *> self.mappings.data)[piece.mapping].freed += 1
+        for row in range(self.taken.count):
+            piece = &(<Piece *> self.taken.data)[row]
             less = common(begin, end, piece)
-            if less == 0:
-                continue
             mapping = &(<Mapping *> self.mappings.data)[piece.mapping]
             place = self.touched_place(mapping.place)
             before = self.counted(mapping)
+            remains = self.put_back(pieces, piece, begin, end)
+            if remains < 0:
+                return -1
             mapping.whole -= less
-            mapping.pieces += (piece.begin < begin) + (end < piece.end)
+            mapping.pieces += remains
             mapping.pieces -= 1
-            if not self.overlaps:
+            if self.overlaps:
+                self.remains += remains
+            else:
                 mapping.own -= less
                 place.bytes -= <int64_t> less
             place.count += self.counted(mapping) - before
             gone += less
-        for row in range(first, last):
-            piece = &(<Piece *> pieces.data)[row]
-            less = common(begin, end, piece)
-            if less == 0:
-                continue
+        for row in range(self.taken.count):
+            piece = &(<Piece *> self.taken.data)[row]
             mapping = &(<Mapping *> self.mappings.data)[piece.mapping]
             if self.lived_from(
-                mapping.birth, <uint32_t> self.memory.count, mapping.place, less,
+                mapping.birth, <uint32_t> self.memory.count, mapping.place, common(begin, end, piece),
                 mapping.freed == 1 and mapping.pieces == 0,
             ) < 0:
                 return -1
-        for row in range(first, last):
-            piece = &(<Piece *> pieces.data)[row]
-            (<Mapping *> self.mappings.data)[piece.mapping].freed = 0
-        if not self.overlaps:
-            count = 0
-            if first < last:
-                piece = &(<Piece *> pieces.data)[first]
-                if piece.begin < begin:
-                    rest[count] = piece[0]
-                    rest[count].end = begin
-                    count += 1
-                piece = &(<Piece *> pieces.data)[last - 1]
-                if end < piece.end:
-                    rest[count] = piece[0]
-                    rest[count].begin = end
-                    count += 1
-                if self.replace(first, last, rest, count) < 0:
-                    return -1
-        else:
-            if self.cut(begin, end, -1) < 0:
-                return -1
-            kept = 0
-            last = pieces.count
-            for row in range(last):
-                rest[0] = (<Piece *> pieces.data)[row]
-                if common(begin, end, rest) == 0:
-                    (<Piece *> pieces.data)[kept] = rest[0]
-                    kept += 1
-                    continue
-                rest[1] = rest[0]
-                rest[0].end = min(rest[0].end, begin)
-                rest[1].begin = max(rest[1].begin, end)
-                count = 0
-                if rest[0].begin < rest[0].end:
-                    (<Piece *> pieces.data)[kept] = rest[0]
-                    kept += 1
-                    count = 1
-                if rest[1].begin < rest[1].end:
-                    if count == 0:
-                        (<Piece *> pieces.data)[kept] = rest[1]
-                        kept += 1
-                    elif vector_push(pieces, &rest[1]) < 0:
-                        return self.fail(E_NO_MEMORY)
-            # those that were added stand behind the others
-            count = pieces.count - last
-            memmove(pieces.data + kept * sizeof(Piece), pieces.data + last * sizeof(Piece), count * sizeof(Piece))
-            pieces.count = kept + count
+        for row in range(self.taken.count):
+            (<Mapping *> self.mappings.data)[(<Piece *> self.taken.data)[row].mapping].freed = 0
+        if self.overlaps and self.cover(begin, end) < 0:
+            return -1
         self.changed(0, gone)
         return 0
 
@@ -842,6 +820,7 @@ cdef class Reader(Owner):
             if size >= MOST_BYTES or address + size < address:
                 self.impossible_rows += 1
                 return GOT
+            self.ranges += 1
             return self.unmap(address, size)
         slot = self.find(address)
         if slot.kind == 0:
@@ -1392,12 +1371,13 @@ cdef int64_t table_varint(const uint8_t *table, size_t *at, size_t end) noexcept
     return value
 
 
-cdef int64_t line_since_311(const uint8_t *table, size_t end, int64_t offset, int64_t line) noexcept nogil:
-    cdef size_t at = 0
+cdef void lines_since_311(
+    const uint8_t *table, size_t end, int64_t line, const int64_t[::1] offsets, int64_t[::1] lines
+) noexcept nogil:
+    cdef size_t at = 0, row = 0, rows = offsets.shape[0]
     cdef int64_t unit = 0, length, delta
     cdef uint8_t first, code
-    offset //= 2
-    while at < end and table[at]:
+    while row < rows and at < end and table[at]:
         first = table[at]
         at += 1
         code = (first >> 3) & 15
@@ -1414,41 +1394,57 @@ cdef int64_t line_since_311(const uint8_t *table, size_t end, int64_t offset, in
             at += 2
         elif code < 10:
             at += 1
-        if unit <= offset < unit + length:
-            return line
         unit += length
-    return 0
+        while row < rows and offsets[row] // 2 < unit:
+            lines[row] = line if offsets[row] >= 0 else 0
+            row += 1
+    for row in range(row, rows):
+        lines[row] = 0
 
 
-def line_at(
-    const uint8_t[::1] tables, size_t start, size_t count, int python, int64_t offset, int64_t first
-) -> int:
-    """Return the line of an instruction by a code object's table of lines, 0 if it isn't there.
-
-    The table is ``count`` bytes of ``tables``, ``python`` is the version as CPython writes it in hexadecimal. Raises
-    IndexError. Sources: ``Objects/locations.md`` of CPython 3.11, ``Objects/lnotab_notes.txt`` before.
-    """
-    cdef const uint8_t *table
-    cdef size_t at = 0
-    cdef int64_t unit = 0, line = first
+cdef void lines_before_311(
+    const uint8_t *table, size_t end, int python, int64_t line, const int64_t[::1] offsets, int64_t[::1] lines
+) noexcept nogil:
+    cdef size_t at = 0, row = 0, rows = offsets.shape[0]
+    cdef int64_t unit = 0, reached
     cdef int8_t delta
-    if count == 0 or offset < 0:
-        return 0
-    if start > <size_t> tables.shape[0] or count > <size_t> tables.shape[0] - start:
-        raise IndexError("a table that is out of range")
-    table = &tables[start]
-    if python >= 0x030B0000:
-        return line_since_311(table, count, offset, first)
-    while at + 1 < count:
+    cdef bint since_310 = python >= 0x030A0000
+    while row < rows and at + 1 < end:
         unit += table[at]
         delta = <int8_t> table[at + 1]
         at += 2
-        if python >= 0x030A0000:
-            line += 0 if delta == -128 else delta
-            if unit > offset << 1:
-                break
-        else:
-            if unit > offset:
-                break
+        if since_310 and delta != -128:
             line += delta
-    return line
+        # version 3.10 counts instructions, of two units each
+        reached = (unit + 1) // 2 if since_310 else unit
+        while row < rows and offsets[row] < reached:
+            lines[row] = line if offsets[row] >= 0 else 0
+            row += 1
+        if not since_310:
+            line += delta
+    for row in range(row, rows):
+        lines[row] = line if offsets[row] >= 0 else 0
+
+
+def fill_lines(
+    const uint8_t[::1] tables, size_t start, size_t count, int python, int64_t first, const int64_t[::1] offsets,
+    int64_t[::1] lines,
+):
+    """Write the lines of instructions by a code object's table of lines; one that isn't there gets 0.
+
+    The table is ``count`` bytes of ``tables``, ``python`` is the version as CPython writes it in hexadecimal. The
+    offsets ascend: the table is read once, however many there are. Raises IndexError. Sources:
+    ``Objects/locations.md`` of CPython 3.11, ``Objects/lnotab_notes.txt`` before.
+    """
+    if offsets.shape[0] != lines.shape[0]:
+        raise IndexError("columns of different lengths")
+    if start > <size_t> tables.shape[0] or count > <size_t> tables.shape[0] - start:
+        raise IndexError("a table that is out of range")
+    if count == 0:
+        lines[:] = 0
+        return
+    with nogil:
+        if python >= 0x030B0000:
+            lines_since_311(&tables[start], count, first, offsets, lines)
+        else:
+            lines_before_311(&tables[start], count, python, first, offsets, lines)

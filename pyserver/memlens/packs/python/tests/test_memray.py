@@ -13,6 +13,7 @@ import random
 import re
 import struct
 import subprocess
+import sys
 from collections import Counter
 from collections.abc import Callable
 from functools import cache
@@ -21,6 +22,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.fuzz import memray_shapes
 from tests.python.conftest import ROOT, real_profiles
 from tests.python.counted import perhaps
 from tests.python.profile_reading import FIXTURES, damage, load, samples_of, value
@@ -34,6 +36,7 @@ from memlens.formats.errors import NotASnapshotError
 from memlens.model.frames import POSSIBLE_ARENA, USER, SourceFrame
 from memlens.model.profile import Profile
 from memlens.packs.python import memray_times
+from memlens.packs.python.kernels import memray_records as kernel
 from memlens.packs.python.memray_header import read_header
 from memlens.packs.python.tests.memray_files import FREE, MALLOC, MMAP, MUNMAP, PYMALLOC, Records, header
 from memlens.store.snapshot import Snapshot
@@ -521,6 +524,52 @@ def test_figures_by_every_byte(seed: int, tmp_path: Path) -> None:
         for what in ("allocated_bytes", "allocated_count", "freed_bytes", "freed_count"):
             changes[edge, functions[row["sample"]], what] += int(row[what])
     assert +changes == +world.changes
+
+
+def test_mappings_that_lie_over_each_other_again_and_again_are_counted_by_what_is_on_top(
+    tmp_path: Path,
+) -> None:
+    """Holes are cut into 4,000 mappings of one range of 8,000 pages: in full, 4,000 pieces of each."""
+    size, page = 4_000, 4_096
+    path = tmp_path / "x.bin"
+    path.write_bytes(memray_shapes.overlapping_mappings(size))
+    profile = load(path)
+    (warning,) = (each for each in profile.warnings if each.code == "overlapping-mappings")
+    # a hole leaves two pieces of each mapping, the first one; until they are more than 2**18 and four for each call
+    call = next(n for n in range(size, 2 * size) if (2 * (n - size) - 1) * size > (1 << 18) + 4 * (n + 1)) + 1
+    assert f"from call {call:,} of" in warning.message
+    assert value(profile, "peak_bytes") == 2 * size * page
+    assert value(profile, "leaked_bytes") == size * page
+    assert value(profile, "total_bytes") == 2 * size * page * size
+
+
+def test_lines_are_read_of_a_table_as_cpython_does() -> None:
+    """All instructions of functions with jumps, loops and long expressions, in any table that this Python makes."""
+    source = "def f(a, b):\n" + "".join(
+        f"    for x{n} in a:\n        if b({n},\n             {'+'.join(['a'] * n)}):\n            break\n\n\n"
+        for n in range(1, 60)
+    )
+    code = compile(source, "x.py", "exec").co_consts[0]
+    expected = {at: line or 0 for begin, end, line in code.co_lines() for at in range(begin, end, 2)}
+    offsets = np.array(sorted([-2, *expected, len(code.co_code) + 8]), np.int64)
+    lines = np.empty(len(offsets), np.int64)
+    table = np.frombuffer(code.co_linetable, np.uint8)
+    kernel.fill_lines(table, 0, len(table), sys.hexversion, code.co_firstlineno, offsets, lines)
+    found = dict(zip(offsets.tolist(), lines.tolist(), strict=True))
+    assert {at: found[at] for at in expected if expected[at]} == {at: n for at, n in expected.items() if n}
+    assert found[-2] == found[len(code.co_code) + 8] == 0
+
+
+def test_native_stacks_that_share_far_more_than_a_capture_has_are_left_out(tmp_path: Path) -> None:
+    """3,000 functions of Python lead to one native stack of 3,000 frames: as many as fit have it."""
+    size = 3_000
+    path = tmp_path / "x.bin"
+    path.write_bytes(memray_shapes.native_stacks(size))
+    profile = load(path)
+    (warning,) = (each for each in profile.warnings if each.code == "plain-stacks")
+    # each place has the native frames, main and its own function, of 2**21 for all
+    assert warning.message.endswith(f"{size - (1 << 21) // (size + 2):,}.")
+    assert value(profile, "leaked_bytes") == 16 * size
 
 
 def labels_of(profile: Profile, sample: int) -> set[str]:
