@@ -29,7 +29,7 @@ FOLDERS = {
     "l10n": ("bundle.l10n.json",),
     "samples": ("*.py", "*.pickle", "*.pb.gz"),
 }
-PYTHON = ("*.py", "*.sql", "*.toml")
+PYTHON = ("*.py", "*.sql", "*.toml", "SKILL.md")
 PACK_TEMPLATE = "memlens/cli/pack_template"
 """What ``memlens new-pack`` copies, with its tests."""
 DEVELOPMENT = ("scripts", "devDependencies", "private")

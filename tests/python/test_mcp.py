@@ -82,7 +82,7 @@ def test_a_session_begins_with_a_version_that_both_know(client: McpClient, versi
     params = {"protocolVersion": version, "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
     result = client.request("initialize", params)["result"]
     assert result["protocolVersion"] == version
-    assert result["capabilities"] == {"tools": {}}
+    assert result["capabilities"] == {"tools": {}, "prompts": {}}
     assert result["serverInfo"]["name"] == "memlens"
     assert "memlens_summary" in result["instructions"]
     client.send({"jsonrpc": "2.0", "method": "notifications/initialized"})

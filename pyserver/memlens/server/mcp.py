@@ -20,6 +20,7 @@ import msgspec
 
 from memlens import limits
 from memlens.json_text import escaped
+from memlens.server import prompts
 from memlens.server.process import begin_serving
 from memlens.server.protocol.settings import Settings
 from memlens.server.sessions.children import ProgressListener, abandon_all
@@ -193,14 +194,14 @@ class McpServer:
                     self._roots.begin(asked.params.get("capabilities"))
                 return {
                     "protocolVersion": wanted if wanted in LEGACY else LEGACY[0],
-                    "capabilities": {"tools": {}},
+                    "capabilities": {"tools": {}, "prompts": {}},
                     "serverInfo": _own_name(),
                     "instructions": INSTRUCTIONS,
                 }
             case "server/discover" if asked.is_modern:
                 found = {
                     "supportedVersions": [*MODERN, *LEGACY],
-                    "capabilities": {"tools": {}},
+                    "capabilities": {"tools": {}, "prompts": {}},
                     "instructions": INSTRUCTIONS,
                 }
                 return _modern(found | _kept_for_a_day(asked), asked)
@@ -210,6 +211,13 @@ class McpServer:
                 return _modern({"tools": definitions()} | _kept_for_a_day(asked), asked)
             case "tools/call":
                 return _modern(await self._call(asked), asked)
+            case "prompts/list":
+                return _modern({"prompts": prompts.listed()} | _kept_for_a_day(asked), asked)
+            case "prompts/get":
+                found = prompts.prompt(asked.params.get("name"), asked.params.get("arguments"))
+                if found is None:
+                    raise McpError(_INVALID_PARAMS, "There is no prompt of that name")
+                return _modern(found, asked)
             case _:
                 raise McpError(_NO_METHOD, f"There is no method {asked.method}")
 

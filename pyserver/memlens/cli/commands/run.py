@@ -107,8 +107,8 @@ def _without_files(ended: Ended, start: Start) -> Text:
         )
     if start.way.recorder:
         return phrase(
-            "Nothing was recorded: it used no GPU, it isn't Python, or a message above says why. --tracemalloc "
-            "records Python's own objects."
+            "Nothing was recorded: it used no GPU, or a message above says why. memlens run --help has what else "
+            "can be recorded."
         )
     return phrase("It left no file, as its memory didn't run out.")
 
