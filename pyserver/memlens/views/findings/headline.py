@@ -230,10 +230,10 @@ def _unreachable(case: GraphCase, apart: int) -> Text | None:
         return phrase(
             plural(
                 len(members),
-                "{objects} are unreachable. {some} of them retains {size} ({share}) of what is unreachable: garbage "
-                "that the next collection frees, or objects held by roots that the file lacks.",
-                "{objects} are unreachable. {some} of them retain {size} ({share}) of what is unreachable: garbage "
-                "that the next collection frees, or objects held by roots that the file lacks.",
+                "{objects} are unreachable, {some} of which retains {size} ({share}) of it: garbage that the next "
+                "collection frees, or objects held by roots that the file lacks.",
+                "{objects} are unreachable, {some} of which retain {size} ({share}) of it: garbage that the next "
+                "collection frees, or objects held by roots that the file lacks.",
             ),
             objects=linked(named, objects=_largest_first(of_type)),
             some=linked(f"{len(members):,}", objects=_largest_first(where)), **values,
