@@ -61,6 +61,7 @@ RULES: dict[Model, tuple[Rule, ...]] = {
     "profile": (
         Rule(lasting.leaks, ("leak",), lasting.no_leaks),
         Rule(lasting.growth, ("growth",), lasting.no_growth),
+        Rule(lasting.still_growing, ("still_growing",), lasting.no_growth),
         Rule(sites.one_site, ("one_site",)),
         Rule(sites.no_symbols, ("no_symbols",)),
         Rule(churn.temporary_allocations, ("temporary_allocations",), churn.no_temporary),

@@ -42,6 +42,7 @@ from memlens.packs.python.tests.memray_files import FREE, MALLOC, MMAP, MUNMAP, 
 from memlens.store.snapshot import Snapshot
 from memlens.units import format_bytes
 from memlens.views.findings.headline import headline
+from memlens.views.findings.table import findings
 from memlens.views.selection.sets import AllocationSet
 from memlens.views.tables.groupings import GroupKind
 from memlens.views.tables.groups import Branch, groups
@@ -659,6 +660,31 @@ def test_ranked_lines_mark_possible_pools(
     for command in (["info"], ["lines", "--value", "leaked"]):
         assert main([*command, str(path), "--cache-dir", str(tmp_path / "cache")]) == 0
         assert "note: Python's own allocator, pymalloc, was not traced" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(("freed_at", "says"), [(None, True), (36, False), (10, True)])
+def test_a_run_that_still_grows_where_pools_hide_the_line(
+    tmp_path: Path, opened: Callable[[Path], Snapshot], freed_at: int | None, *, says: bool
+) -> None:
+    """40 arenas of 1 MiB, one each 10 ms; what is freed early is made up for, what is freed late ends the growth."""
+    records = Records()
+    records.thread(1)
+    records.code(0, b"dumps", b"/app.py", 12)
+    records.push(0)
+    for each in range(40):
+        records.allocate(MMAP, each * POOL, POOL)
+        records.memory(each * POOL, 10)
+        if each == freed_at:
+            for back in range(5):
+                records.allocate(MUNMAP, back * POOL, POOL)
+    path = tmp_path / "x.bin"
+    path.write_bytes(header(13, allocator=1, traced=0) + records.end())
+    found = [each.text for each in findings(opened(path), None, 99).findings if each.rule == "still_growing"]
+    assert len(found) == says
+    if freed_at is None:
+        assert found[0].startswith(
+            "The run ends with 40 MiB and still grows: 9 MiB is live after 20% of it, 33 MiB "
+        )
 
 
 @pytest.mark.parametrize(

@@ -19,6 +19,8 @@ from memlens.views.selection.sets import AllocationSet
 LEAK_BYTES, LEAK_SHARE, LEAK_OF_PEAK = 64 << 10, 0.05, 0.01
 MOST_LEAKS, MOST_GROWING = 3, 2
 LEAST_BINS, GROWN_SHARE = 8, 0.1
+PARTS = (0.2, 0.4, 0.6, 0.8)
+NEAR_PEAK = 0.95
 
 
 def no_leaks(case: ProfileCase) -> Text | None:
@@ -93,7 +95,7 @@ def growth(case: ProfileCase) -> Iterator[Ranked]:
     info, times = case.info, case.snapshot.times
     if times is None or no_growth(case) is not None:
         return
-    edges = [round(part * info.bins) for part in (0.2, 0.4, 0.6, 0.8)]
+    edges = [round(part * info.bins) for part in PARTS]
     live = [_live(case, edge) for edge in edges]
     peak = int(times.peaks.max())
     least = max(MIB, GROWN_SHARE * peak)
@@ -126,6 +128,34 @@ def growth(case: ProfileCase) -> Iterator[Ranked]:
         )  # fmt: skip
         finding = made("growth", phrase("Grows over time"), sentence, most.figure, evidence, group.line)
         yield Ranked(1.2 * grown / max(peak, 1), finding)
+
+
+def still_growing(case: ProfileCase) -> Iterator[Ranked]:
+    """A run whose live bytes grow to its end, where which line keeps them isn't known because of pools.
+
+    More at each of 20, 40, 60 and 80% of the run than before and at its end than at 80%, within 5% of the peak, 1 MiB
+    and a tenth of the peak more than at 20%.
+    """
+    info, times, value = case.info, case.snapshot.times, case.number("bytes", "end")
+    if value is None or times is None or no_growth(case) is not None:
+        return
+    if not bool(pool_stacks(case.snapshot)[case.snapshot.samples.stack].any()):
+        return
+    live, peak = times.series["live_bytes"], int(times.peaks.max())
+    at = [int(live[round(part * info.bins)]) for part in PARTS] + [case.total(value)]
+    grown = at[-1] - at[0]
+    if not all(more > less for less, more in pairwise(at)) or not is_growing(np.array([at], np.int64))[0]:
+        return
+    if at[-1] < NEAR_PEAK * peak or grown < max(MIB, GROWN_SHARE * peak):
+        return
+    whole, evidence = case.whole(value, "live"), case.evidence(value)
+    sentence = phrase(
+        "The run ends with {size} and still grows: {first} is live after 20% of it, {last} after 80%. Which line keeps "
+        "it isn't known: what is live may be pools of Python's allocator.",
+        size=amount(whole, evidence), first=format_bytes(at[0]), last=format_bytes(at[-2]),
+    )  # fmt: skip
+    finding = made("still_growing", phrase("Still growing"), sentence, whole, evidence)
+    yield Ranked(1.2 * grown / max(peak, 1), finding)
 
 
 def _live(case: ProfileCase, edge: int) -> dict[str, TopGroup]:
