@@ -24,6 +24,8 @@ const PEAK_NEAR = 300;
 const PEAK_BOTTOM = 30;
 /** What a label takes in height. */
 const ROW_PX = 14;
+/** The middle of the row of steps' names: within the air above the highest memory. */
+export const STEP_Y = 9;
 const STEP_LEAST = 7;
 const STEP_TEXT_LEAST = 70;
 
@@ -49,7 +51,7 @@ export function drawBackdrop(
   labels: readonly LabelBox[],
 ): void {
   const { backdrop } = model;
-  drawSteps(context, model, height, labels);
+  drawSteps(context, model, height);
   const rows = new LabelRows(context, model);
   if (backdrop.whole) {
     drawCurve(context, model, backdrop.whole, [2, 2]);
@@ -74,7 +76,7 @@ export function drawBackdrop(
     });
     rows.add(t('Limit at out of memory'), limit);
   }
-  rows.draw();
+  nameSteps(context, model, [...labels, ...rows.draw()]);
 }
 
 /**
@@ -109,9 +111,13 @@ class LabelRows {
     else this.rows.push({ y, text });
   }
 
-  draw(): void {
+  /** Returns where they are. */
+  draw(): LabelBox[] {
     this.context.textAlign = 'left';
-    for (const { y, text } of this.rows) haloText(this.context, this.model, { text, x: LEFT, y });
+    return this.rows.map(({ y, text }) => {
+      haloText(this.context, this.model, { text, x: LEFT, y });
+      return { x0: LEFT, x1: LEFT + this.context.measureText(text).width, y };
+    });
   }
 }
 
@@ -140,33 +146,54 @@ function twice(context: Context, model: OverlayModel, dash: number[], path: () =
   context.setLineDash([]);
 }
 
-/** A dotted line where each step begins; steps that are inferred are named where no other label is. */
-function drawSteps(context: Context, model: OverlayModel, height: number, labels: readonly LabelBox[]): void {
+/** A dotted line where each step begins. */
+function drawSteps(context: Context, model: OverlayModel, height: number): void {
   const { backdrop, camera, plot, scale, theme } = model;
   if (backdrop.steps.length < 2) return;
-  const marks = stepsInView(backdrop.steps, camera, plot, STEP_LEAST * scale);
   context.strokeStyle = css(theme.foreground, theme.contrast ? 0.8 : 0.35);
   context.lineWidth = 1;
   context.setLineDash([1, 3]);
   context.beginPath();
-  for (const { px } of marks) {
+  for (const { px } of stepsInView(backdrop.steps, camera, plot, STEP_LEAST * scale)) {
     const x = Math.floor(px / scale) + 0.5;
     context.moveTo(x, 0);
     context.lineTo(x, height);
   }
   context.stroke();
   context.setLineDash([]);
+}
+
+/** Names inferred steps above what is live: the lanes over the picture name annotated ones. */
+function nameSteps(context: Context, model: OverlayModel, taken: readonly LabelBox[]): void {
+  const { backdrop, camera, plot, scale } = model;
+  if (backdrop.steps.length < 2 || !backdrop.inferred) return;
   context.textAlign = 'left';
-  // the lanes above the picture name annotated steps
-  if (!backdrop.inferred) return;
-  const taken = [...labels];
-  const named = stepsInView(backdrop.steps, camera, plot, STEP_TEXT_LEAST * scale);
-  for (const [i, { px, text }] of named.entries()) {
-    const words = i === 0 ? `${text} (detected)` : text;
-    const [x, y] = [px / scale + 3, height - 8];
-    const end = x + context.measureText(words).width;
-    if (taken.some((label) => Math.abs(label.y - y) < 14 && x < label.x1 && end > label.x0)) continue;
-    taken.push({ x0: x, x1: end, y });
-    haloText(context, model, { text: words, x, y });
-  }
+  const steps = stepsInView(backdrop.steps, camera, plot, STEP_TEXT_LEAST * scale);
+  const labels = steps.map(({ px, text }, i) => ({
+    text: i === 0 ? t('{0} (detected)', text) : text,
+    x: px / scale + 3,
+  }));
+  for (const { text, x } of stepLabels(labels, taken, (words) => context.measureText(words).width))
+    haloText(context, model, { text, x, y: STEP_Y });
+}
+
+interface StepLabel {
+  readonly text: string;
+  readonly x: number;
+}
+
+/** The labels of steps that have room at the top, beside others that are there. */
+export function stepLabels(
+  labels: readonly StepLabel[],
+  taken: readonly LabelBox[],
+  width: (text: string) => number,
+): StepLabel[] {
+  const near = taken.filter(({ y }) => Math.abs(y - STEP_Y) < ROW_PX);
+  let end = -Infinity;
+  return labels.filter(({ text, x }) => {
+    const x1 = x + width(text);
+    if (x < end || near.some((label) => x < label.x1 && x1 > label.x0)) return false;
+    end = x1;
+    return true;
+  });
 }

@@ -40,7 +40,9 @@ export function drawOverlay(
   context.clip();
   drawGrid(context, model, width, height);
   drawAreaPatterns(context, model);
-  drawBackdrop(context, model, { width, height }, drawLabels(context, model));
+  const pill = peakPill(context, model, width);
+  const labels = [...drawLabels(context, model), ...(pill ? [pill] : [])];
+  drawBackdrop(context, model, { width, height }, labels);
   decorate?.(context, model);
   drawPeakLine(context, model, height);
   drawFlagLines(context, model, width, height);
@@ -135,11 +137,16 @@ function drawPeakLine(context: Context, model: OverlayModel, height: number): vo
   context.setLineDash([]);
 }
 
+/** CSS pixels. */
+const PEAK_PILL_TOP = 3;
+const PILL_PX = 17;
+
 function drawPeakLabel(context: Context, model: OverlayModel, width: number, height: number): void {
   const { peak, theme } = model;
   if (!peak) return;
+  const pill = peakPill(context, model, width);
+  if (!pill) return;
   const x = xOf(model, peak.x);
-  if (x < 0 || x > width) return;
   const y = peak.bytes === null ? NaN : yOf(model, peak.bytes);
   if (y >= -1 && y <= height) {
     context.fillStyle = css(theme.foreground);
@@ -150,9 +157,17 @@ function drawPeakLabel(context: Context, model: OverlayModel, width: number, hei
     context.fill();
     context.stroke();
   }
-  const pill = textWidth(context, peak.text) + 12;
-  const left = Math.min(Math.max(x - pill / 2, 2), width - pill - 2);
-  drawPill(context, model, { x: left, y: 3, width: pill, text: peak.text });
+  drawPill(context, model, { x: pill.x0, y: PEAK_PILL_TOP, width: pill.x1 - pill.x0, text: peak.text });
+}
+
+/** Where the peak's label is; null where the peak isn't in view. */
+function peakPill(context: Context, model: OverlayModel, width: number): LabelBox | null {
+  const { peak } = model;
+  const x = peak ? xOf(model, peak.x) : -1;
+  if (!peak || x < 0 || x > width) return null;
+  const wide = textWidth(context, peak.text) + 12;
+  const left = Math.min(Math.max(x - wide / 2, 2), width - wide - 2);
+  return { x0: left, x1: left + wide, y: PEAK_PILL_TOP + PILL_PX / 2 };
 }
 
 /** On the axis a bookmark is a ribbon, recognised without its colour. */
