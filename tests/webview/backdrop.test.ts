@@ -2,8 +2,10 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { decodeGeometry, type Geometry } from '../../extension/shared/geometry';
-import type { Area } from '../../extension/shared/protocol.gen';
+import type { Area, DeviceInfo, MomentAnswer } from '../../extension/shared/protocol.gen';
 import { BackdropData } from '../../webview/src/timeline/backdrop-data';
+import { momentName } from '../../webview/src/timeline/cursors';
+import { legendMoment } from '../../webview/src/timeline/legend-moment';
 import { areaShapes } from '../../webview/src/timeline/render/area-patterns';
 import { patternOf } from '../../webview/src/timeline/scene/paint';
 import {
@@ -13,6 +15,7 @@ import {
   stepsInView,
   type Backdrop,
 } from '../../webview/src/timeline/scene/backdrop';
+import { STEP_Y, stepLabels, type LabelBox } from '../../webview/src/timeline/render/backdrop';
 import type { Curve } from '../../webview/src/canvas/marks';
 import { extentOf, fitAll } from '../../webview/src/canvas/camera';
 import { fittedHeight } from '../../webview/src/timeline/scene/height';
@@ -58,6 +61,22 @@ describe('marks of steps', () => {
   });
 });
 
+describe('names of steps', () => {
+  it('stand in one row above what is live, where the peak and other labels leave room', () => {
+    const steps = [0, 60, 120, 180].map((x, n) => ({ x, text: `step ${n + 1}` }));
+    const left = (taken: readonly LabelBox[], wide = 40): string[] =>
+      stepLabels(steps, taken, () => wide).map(({ text }) => text.slice(5));
+    assert.deepEqual(left([]), ['1', '2', '3', '4']);
+    assert.deepEqual(left([{ x0: 130, x1: 150, y: STEP_Y + 3 }]), ['1', '2', '4']);
+    // one that is lower takes no room of theirs
+    assert.deepEqual(left([{ x0: 0, x1: 400, y: STEP_Y + 40 }]), ['1', '2', '3', '4']);
+    assert.deepEqual(left([], 70), ['1', '3']);
+    // the air above the highest memory is as high as the row in a picture of usual height
+    const { y1 } = fitAll(extentOf({ x0: 0, x1: 1 }, 1000, 'event'));
+    assert.ok(200 * (1 - 1000 / y1) > STEP_Y + 5);
+  });
+});
+
 describe('the height of the picture', () => {
   it('has room for a capacity line that is a little above the peak', () => {
     const of = (capacity: number): number => fitAll(extentOf({ x0: 0, x1: 1 }, 1000, 'event', capacity)).y1;
@@ -69,6 +88,24 @@ describe('the height of the picture', () => {
     const extent = { ...extentOf({ x0: 0, x1: 2 }, 100, 'event', 100), minHeight: 1 };
     assert.equal(fittedHeight([g], { x0: 0, x1: 1 }, extent), 108);
     assert.equal(fittedHeight([g], { x0: 1, x1: 2 }, extent), 40 * 1.08);
+  });
+});
+
+describe('the moment of the legend', () => {
+  it('is said as the tooltip and the table say it: the pointer’s time, or that of the picked moment', () => {
+    const g = areas();
+    const device = { events: 9, peak_moment: 2 } as DeviceInfo; // SAFETY: the fields that are asked for
+    const all = { x0: 0, x1: 2, y0: 0, y1: 100 };
+    const plot = { camera: all, bounds: { ...all, top: 100, minWidth: 1, minHeight: 1 } };
+    const words = (looked: Parameters<typeof legendMoment>[4]): string | undefined =>
+      legendMoment(plot, g, device, 'time', looked)?.words;
+    assert.equal(words({ hovered: { column: 0, x: 0.8e6 }, picked: null }), 'At 800 ms');
+    const picked = { moment: 1, time_us: 0.25 } as MomentAnswer; // SAFETY: as above
+    assert.equal(words({ hovered: null, picked }), `At ${momentName(picked, 'time')}`);
+    // the picked moment may be shown by the column before the one that it lies in
+    const later = { ...picked, time_us: 1.25 };
+    assert.equal(words({ hovered: null, picked: later }), `At ${momentName(later, 'time')}`);
+    assert.equal(words({ hovered: { column: 1, x: 1.5 }, picked }), 'At the peak');
   });
 });
 

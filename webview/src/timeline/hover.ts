@@ -3,7 +3,8 @@
 import type { AllocationSummary } from '../../../extension/shared/protocol.gen';
 import type { Geometry } from '../../../extension/shared/geometry';
 import type { Pending } from '../base/request';
-import type { Point } from './input/pointer';
+import type { Point } from '../widgets/pointer';
+import type { PointedAt } from './legend-moment';
 import type { Plot } from './plot';
 import type { Hit } from './scene/hit';
 import { areaColours, areaName } from './scene/areas';
@@ -61,9 +62,10 @@ export class Hover {
     }
   }
 
-  /** The column of the picture under the pointer; null for none. */
-  get column(): number | null {
-    return this.find()?.hit.column ?? null;
+  /** What of the picture is under the pointer; null for nothing. */
+  get pointedAt(): PointedAt | null {
+    const column = this.find()?.hit.column;
+    return column === undefined || !this.at ? null : { column, x: this.over.plot.dataAt(this.at.x, 0).x };
   }
 
   /** Another picture came, or more is known. */

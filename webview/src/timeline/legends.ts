@@ -31,7 +31,7 @@ export function showFigures(legend: AreaLegend, hover: Hover, session: TimelineS
   const { plot, device, axis, cursors } = session;
   const g = session.plot.drawn.value;
   if (!g?.grouped) return;
-  const shown = legendMoment(plot, g, device, axis, { hovered: hover.column, picked: cursors.first });
+  const shown = legendMoment(plot, g, device, axis, { hovered: hover.pointedAt, picked: cursors.first });
   if (shown) legend.showFigures(g, shown);
 }
 
