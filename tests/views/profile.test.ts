@@ -116,10 +116,10 @@ test('of a recording without frees a range has what was allocated, and so has a 
   assert.match(value(), /^Sampled objects still alive · 30$/);
   assert.ok(page.all('.profile-times-key', 'Heap after collections').length > 0);
   const said = (): string => page.text('.profile-times-head [role=status]');
-  await page.drag(canvas, 0.3 * SIZE.width, 0.6 * SIZE.width);
+  await page.drag(canvas, 0.3 * SIZE.width, 0.6 * SIZE.width, true);
   assert.match(said(), /: allocated [\d.]+ MiB$/);
   assert.equal(page.all('.profile-times-head button', 'Freed').length, 0);
-  await page.press(canvas, 'ArrowRight');
+  await page.press(canvas, '.');
   assert.match(said(), /: allocated /);
   assert.match(value(), /^Allocated from .*, in bytes$/);
   await page.press(canvas, 'Escape');
@@ -154,7 +154,7 @@ describe('a profile of a run', () => {
 
   test('the whole view follows the selected range of time', async () => {
     assert.ok(page.all('.profile-times-key', 'Live').length > 0);
-    await page.drag(CANVAS, 0.3 * SIZE.width, 0.8 * SIZE.width);
+    await page.drag(CANVAS, 0.3 * SIZE.width, 0.8 * SIZE.width, true);
     const reported = page.text('.profile-times-head [role=status]');
     const [, allocated, many] = /allocated (\S+ \S+) in ([\d,]+),.*freed /.exec(reported)!;
     await page.command('pane.liveSet');
@@ -166,7 +166,7 @@ describe('a profile of a run', () => {
     assert.ok(page.all('.live-set [role=columnheader]', 'Number').length > 0);
     assert.match(value(), /^Temporary allocations · /);
     await ask(/peak/i);
-    await page.press(CANVAS, 'ArrowRight');
+    await page.press(CANVAS, '.');
     assert.match(value(), /^Live at/, 'a moment is shown');
     await page.press(CANVAS, 'Escape');
     assert.doesNotMatch(value(), /^Live at \d/, 'the whole run is shown again');
@@ -176,6 +176,32 @@ describe('a profile of a run', () => {
     await page.click('.profile-times-legend');
     await page.click('.menu [role^=menuitem]', 'Resident set (RSS)');
     assert.equal(hidden().length, 0);
+  });
+
+  test('the wheel zooms about the pointer, a drag moves the picture, and with Shift it marks a range', async () => {
+    const marked = async (): Promise<string> => {
+      await page.drag(CANVAS, 0.3 * SIZE.width, 0.8 * SIZE.width, true);
+      return page.text('.profile-times-head [role=status]').replace(/:.*/, '');
+    };
+    const whole = await marked();
+    const at = { bubbles: true, cancelable: true, clientX: 0.5 * SIZE.width, clientY: 50 };
+    const turn = Object.assign(new MouseEvent('wheel', at), { deltaX: 0, deltaY: -500, deltaMode: 0 });
+    page.one(CANVAS).dispatchEvent(turn);
+    const near = await marked();
+    assert.notEqual(near, whole);
+    const chosen = value();
+    await page.drag(CANVAS, 0.6 * SIZE.width, 0.2 * SIZE.width);
+    assert.equal(value(), chosen, 'nothing is chosen by moving about');
+    const later = await marked();
+    assert.notEqual(later, near);
+    // to its very end, which another drag doesn't pass
+    for (let n = 0; n < 9; n++) await page.drag(CANVAS, 0.9 * SIZE.width, 0.1 * SIZE.width);
+    const last = await marked();
+    await page.drag(CANVAS, 0.9 * SIZE.width, 0.1 * SIZE.width);
+    assert.equal(await marked(), last);
+    await page.press(CANVAS, '0');
+    assert.equal(await marked(), whole);
+    await page.press(CANVAS, 'Escape');
   });
 
   test('hot spots and functions are charged by one rule, my code or any code', async () => {
@@ -205,8 +231,8 @@ describe('a profile of a run', () => {
   });
 
   test('the value, the range, the zoom, the selection and the rule are restored', async () => {
-    await page.press(CANVAS, 'ArrowRight');
-    for (let times = 0; times < 3; times++) await page.press(CANVAS, 'ArrowRight', { shiftKey: true });
+    await page.press(CANVAS, '.');
+    for (let times = 0; times < 3; times++) await page.press(CANVAS, '>', { shiftKey: true });
     const range = (): string => page.text('.profile-times-head [role=status]');
     assert.match(range(), /live$/);
     const box = boxes().find(

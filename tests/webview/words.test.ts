@@ -5,7 +5,7 @@ import { describe, it } from 'node:test';
 import type { AllocationSummary, Frame } from '../../extension/shared/protocol.gen';
 import { BOX_KEYS, FLAME_KEYS, STACK_KEYS } from '../../webview/src/flame/keys';
 import { KEYS } from '../../webview/src/shell/keys';
-import { wheelTurn } from '../../webview/src/timeline/input/wheel';
+import { wheelTurn } from '../../webview/src/widgets/wheel';
 import { Names } from '../../webview/src/base/names';
 import { restoreState } from '../../webview/src/timeline/state';
 import { shorterNames, shortName } from '../../webview/src/base/symbols';

@@ -165,7 +165,7 @@ export class Page {
   }
 
   /** Drags along a surface, from one distance to its left side to another. */
-  async drag(surface: string, from: number, to: number): Promise<void> {
+  async drag(surface: string, from: number, to: number, shiftKey = false): Promise<void> {
     const element = this.one(surface);
     for (const [type, x] of [
       ['pointermove', from],
@@ -175,7 +175,7 @@ export class Page {
     ] as const) {
       const event = new PointerEvent(type, {
         ...{ bubbles: true, cancelable: true, button: 0, buttons: type === 'pointerup' ? 0 : 1 },
-        ...{ pointerId: 1, isPrimary: true, clientX: x, clientY: SIZE.height / 2 },
+        ...{ pointerId: 1, isPrimary: true, clientX: x, clientY: SIZE.height / 2, shiftKey },
       });
       // nothing has a place of its own here
       Object.defineProperty(event, 'offsetX', { value: x });

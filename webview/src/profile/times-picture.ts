@@ -4,9 +4,10 @@ import type { ProfileTimesAnswer } from '../../../extension/shared/protocol.gen'
 import { floats } from '../base/base64';
 import { bytes } from '../base/format';
 import { said, t } from '../base/l10n';
+import type { Camera } from '../canvas/camera';
 import { css, type Rgb } from '../canvas/colour';
 import { theme, type Theme } from '../canvas/theme';
-import { byteTicks } from '../canvas/ticks';
+import { byteTicks, eventTicks, timeTicks, type Ticks } from '../canvas/ticks';
 import type { Chart } from '../widgets/chart';
 
 export interface TimesLine {
@@ -51,8 +52,11 @@ export interface Marks {
 }
 
 const TOP_PX = 6;
-const AXIS_PX = 16;
-const LEFT_PX = 70;
+const AXIS_PX = 18;
+/** CSS pixels that the scale of bytes has. */
+export const LEFT_PX = 70;
+/** A tick of the axis for so many CSS pixels. */
+const TICK_PX = 110;
 const BARS_SHARE = 0.22;
 const PILL_PX = 17;
 
@@ -60,11 +64,9 @@ export function lineColour(line: number, { accent, warning, stacks, foreground }
   return [accent, warning, stacks[3], stacks[6]][line % 4] ?? foreground;
 }
 
-/** The edge nearest to a point of the canvas in CSS pixels; null where there are none. */
-export function edgeAt(edges: Float64Array, x: number, width: number): number | null {
-  const [first, last] = [edges[0], edges.at(-1)];
-  if (first === undefined || last === undefined) return null;
-  const place = first + ((x - LEFT_PX) / Math.max(width - LEFT_PX, 1)) * (last - first);
+/** The edge nearest to a place of the axis; null where there are none. */
+export function edgeAt(edges: Float64Array, place: number): number | null {
+  if (edges.length === 0) return null;
   let [low, high] = [0, edges.length - 1];
   while (low < high) {
     const middle = (low + high) >> 1;
@@ -78,34 +80,33 @@ export function edgeAt(edges: Float64Array, x: number, width: number): number | 
 /** What is drawn. */
 interface TimesScene {
   readonly times: Times;
+  /** That of the axis. */
+  readonly unit: string;
+  /** The part of the run in view. */
+  readonly camera: Pick<Camera, 'x0' | 'x1'>;
   /** Names of the lines that are not. */
   readonly hidden: ReadonlySet<string>;
   readonly marks: Marks;
-  /** Where an edge is, in words. */
-  at(edge: number): string;
 }
 
 export function drawTimes(chart: Chart, scene: TimesScene): void {
-  const { times, hidden, marks } = scene;
-  const { edges } = times;
+  const { times, hidden, marks, unit, camera } = scene;
   const { clientWidth: width, clientHeight: height } = chart.surface;
   const context = chart.begin();
-  const [first, last] = [edges[0], edges.at(-1)];
-  if (!context || first === undefined || last === undefined) return;
-  const span = Math.max(last - first, 1);
+  if (!context || times.edges.length === 0) return;
+  const span = camera.x1 - camera.x0;
   const bottom = height - AXIS_PX;
   const top = topOf(times, hidden);
   new Drawing(context, times, theme.value, bottom, {
-    x: (value) => LEFT_PX + ((value - first) / span) * (width - LEFT_PX),
+    x: (value) => LEFT_PX + ((value - camera.x0) / span) * (width - LEFT_PX),
     y: (value) => bottom - (value / top) * (bottom - TOP_PX),
-  }).all(width, top, hidden, marks);
-  const { foreground, font } = theme.value;
-  context.fillStyle = css(foreground);
-  context.font = `11px ${font}`;
-  context.textBaseline = 'alphabetic';
-  context.fillText(scene.at(0), LEFT_PX, height - 4);
-  const end = scene.at(edges.length - 1);
-  context.fillText(end, width - context.measureText(end).width - 2, height - 4);
+  }).all({ width, top, hidden, marks, ...axisTicks(camera, unit, (width - LEFT_PX) / TICK_PX) });
+}
+
+/** The ticks of an axis in a unit; where it isn't one of time or bytes, the unit is said once. */
+function axisTicks({ x0, x1 }: Pick<Camera, 'x0' | 'x1'>, unit: string, many: number): Ticks {
+  if (unit === 'microseconds') return timeTicks(x0, x1, many);
+  return unit === 'bytes' ? byteTicks(x0, x1, many) : { ...eventTicks(x0, x1, many), base: unit };
 }
 
 /** The highest amount on the scale of bytes. */
@@ -113,6 +114,13 @@ function topOf({ lines, peak }: Times, hidden: ReadonlySet<string>): number {
   const sized = lines.filter(({ name, unit }) => unit === 'bytes' && !hidden.has(name));
   const live = hidden.has('live_bytes') ? 1 : peak.bytes;
   return Math.max(live, 1, ...sized.map(({ values }) => maximum(values))) * 1.05;
+}
+
+interface Parts extends Ticks {
+  readonly width: number;
+  readonly top: number;
+  readonly hidden: ReadonlySet<string>;
+  readonly marks: Marks;
 }
 
 interface Scales {
@@ -129,8 +137,14 @@ class Drawing {
     private readonly scales: Scales,
   ) {}
 
-  all(width: number, top: number, hidden: ReadonlySet<string>, marks: Marks): void {
+  all({ width, top, hidden, marks, ticks, base }: Parts): void {
+    const { context, bottom } = this;
     this.grid(width, top);
+    this.axis(width, ticks, base);
+    context.save();
+    context.beginPath();
+    context.rect(LEFT_PX, 0, width - LEFT_PX, bottom);
+    context.clip();
     this.times.lines.forEach((line, at) => {
       if (hidden.has(line.name)) return;
       const colour = css(lineColour(at, this.theme));
@@ -139,6 +153,7 @@ class Drawing {
     });
     this.marks(marks);
     if (!hidden.has('live_bytes')) this.peak(width);
+    context.restore();
   }
 
   private xOf(edge: number): number {
@@ -155,6 +170,18 @@ class Drawing {
       context.fillRect(LEFT_PX, Math.round(y), width - LEFT_PX, 1);
       context.fillStyle = css(theme.muted);
       context.fillText(label, LEFT_PX - 6 - context.measureText(label).width, y);
+    }
+  }
+
+  private axis(width: number, ticks: Ticks['ticks'], base: string | null): void {
+    const { context, theme, bottom } = this;
+    context.fillStyle = css(theme.muted);
+    const y = bottom + 11;
+    if (base !== null) context.fillText(base, Math.max(LEFT_PX - 6 - context.measureText(base).width, 2), y);
+    for (const { at, label } of ticks) {
+      const [x, wide] = [this.scales.x(at), context.measureText(label).width];
+      context.fillRect(Math.round(x), bottom, 1, 4);
+      context.fillText(label, Math.min(Math.max(x - wide / 2, LEFT_PX), width - wide - 2), y);
     }
   }
 
@@ -185,8 +212,8 @@ class Drawing {
   private peak(width: number): void {
     const { context, theme, bottom } = this;
     const { edge, bytes: most } = this.times.peak;
-    if (most <= 0) return;
     const [x, y] = [this.xOf(edge), this.scales.y(most)];
+    if (most <= 0 || x < LEFT_PX || x > width) return;
     const { foreground, background } = theme;
     context.strokeStyle = css(foreground, 0.6);
     context.setLineDash([4, 3]);

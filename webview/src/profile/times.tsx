@@ -8,47 +8,74 @@ import { follow } from '../base/follow';
 import { bytes, count } from '../base/format';
 import { t } from '../base/l10n';
 import { Latest } from '../base/latest';
-import { shorten } from '../base/text';
+import { shorten, visible } from '../base/text';
+import { clampCamera, fitAll, fromPixelX, type Camera, type Extent, type PlotSize } from '../canvas/camera';
 import { css } from '../canvas/colour';
 import { theme } from '../canvas/theme';
+import { KEYS, type Action } from '../shell/keys';
+import { moveCamera } from '../shell/moves';
 import { Chart } from '../widgets/chart';
 import { Choices } from '../widgets/choice';
+import { HoverCard } from '../widgets/hover-card';
 import { IconButton } from '../widgets/icon-button';
 import { Island } from '../widgets/island';
 import { openMenuAt } from '../widgets/menu';
-import { rangeKinds, rangeName, type TimeRange, type RangeKind } from './range';
+import { movements, type LookedAt } from '../widgets/movements';
+import { PointerInput, type Point } from '../widgets/pointer';
+import { rangeKinds, rangeName, type RangeKind } from './range';
 import type { ProfileSession } from './session';
-import { drawTimes, edgeAt, lineColour, maximum, timesOf, type Times, type TimesLine } from './times-picture';
+import {
+  drawTimes,
+  edgeAt,
+  LEFT_PX,
+  lineColour,
+  maximum,
+  timesOf,
+  type Times,
+  type TimesLine,
+} from './times-picture';
 
 type TimedProfile = Pick<ProfileInfo, 'time_unit' | 'has_flow' | 'has_short_lived' | 'has_frees'>;
 
 /** A process that is so many times larger than its heap would leave a flat line of what is live. */
 const DWARFING = 5;
 
-/** What the pointer marks while it is down. */
-interface Drag {
-  readonly from: number;
-  readonly to: number | null;
-}
+/** The closest zoom has so many parts of the run. */
+const CLOSEST_EDGES = 4;
 
-export class ProfileTimes {
+/** By how many edges an action moves a cursor. */
+const STEPS: Readonly<Partial<Record<Action, number>>> = {
+  cursorBack: -1,
+  cursorOn: 1,
+  secondCursorBack: -1,
+  secondCursorOn: 1,
+};
+
+export class ProfileTimes implements LookedAt {
+  /** Its height is that of its lines. */
+  readonly followsHeight = true;
   private readonly chart = new Chart({
     class: 'profile-times-canvas',
     role: 'img',
     label: t('Memory over time'),
     draw: () => {
-      const { from = null, to = null } = this.drag.value ?? this.session.range ?? {};
+      const { from = null, to = null } = this.marked.value ?? this.session.range ?? {};
       drawTimes(this.chart, {
         times: this.times,
+        unit: this.session.info.time_unit,
+        camera: this.camera,
         hidden: this.hidden.value,
         marks: { from, to, hovered: this.hovered.value },
-        at: (edge) => this.session.at(edge),
       });
     },
   });
   /** The names of the lines that are left out. */
   private readonly hidden = signal<ReadonlySet<string>>(new Set());
-  private readonly drag = signal<Drag | null>(null);
+  /** The part of the run in view; null for all of it. */
+  private readonly seen = signal<Camera | null>(null);
+  /** What the pointer marks while it is down. */
+  private readonly marked = signal<{ readonly from: number; readonly to: number } | null>(null);
+  private readonly card = new HoverCard(Card);
   private readonly hovered = signal<number | null>(null);
   /** What somebody asked for of a range. */
   private readonly kind = signal<RangeKind | null>(null);
@@ -64,7 +91,8 @@ export class ProfileTimes {
     );
     session.whileShown(
       effect(() => {
-        void [session.times.value, session.range, this.hidden.value, this.drag.value, this.hovered.value];
+        void [session.times.value, session.range, this.hidden.value, this.marked.value, this.hovered.value];
+        void this.seen.value;
         this.chart.request();
       }),
     );
@@ -89,6 +117,7 @@ export class ProfileTimes {
         <this.Head />
       </div>
       <Island of={this.chart.surface} />
+      <Island of={this.card.root} />
     </section>
   );
 
@@ -104,7 +133,7 @@ export class ProfileTimes {
     this.session.times.value = times;
     this.chart.setLabel(
       t(
-        'Memory over time; the peak of {0} at {1}. Arrow keys choose a moment, with Shift a range; Escape clears it.',
+        'Memory over time; the peak of {0} at {1}. Comma and period choose a moment, < and > a range; Escape clears it.',
         bytes(peakBytes),
         this.session.at(edge),
       ),
@@ -171,75 +200,117 @@ export class ProfileTimes {
     );
   }
 
+  // --- where it looks ----------------------------------------------------------------------------------------------
+
+  get bounds(): Extent {
+    const { edges } = this.times;
+    const [x0 = 0, last = 0] = [edges[0], edges.at(-1)];
+    const x1 = Math.max(last, x0 + 1);
+    const minWidth = (CLOSEST_EDGES * (x1 - x0)) / Math.max(edges.length - 1, CLOSEST_EDGES);
+    return { x0, x1, top: 1, minWidth, minHeight: 1 };
+  }
+
+  get camera(): Camera {
+    return this.seen.value ?? fitAll(this.bounds);
+  }
+
+  get target(): Camera {
+    return this.camera;
+  }
+
+  get plotSize(): PlotSize {
+    const { width, height } = this.chart.size;
+    return { width: Math.max(width - LEFT_PX * this.pixelRatio, 1), height };
+  }
+
+  get pixelRatio(): number {
+    return this.chart.scale;
+  }
+
+  dataAt(x: number): { x: number; y: number } {
+    return { x: fromPixelX(this.camera, this.plotSize, (x - LEFT_PX) * this.pixelRatio), y: 0 };
+  }
+
+  momentAt(x: number): number | null {
+    return edgeAt(this.times.edges, x);
+  }
+
+  moveTo({ x0, x1 }: Camera): void {
+    this.seen.value = clampCamera({ x0, x1, y0: 0, y1: 1 }, this.bounds);
+  }
+
+  setBox(box: { readonly x0: number; readonly x1: number } | null): void {
+    if (box === null) {
+      this.marked.value = null;
+      return;
+    }
+    const [from, to] = [this.edgeUnder(box.x0), this.edgeUnder(box.x1)];
+    this.marked.value = from === null || to === null ? null : { from, to };
+  }
+
+  private edgeUnder(x: number): number | null {
+    return this.momentAt(this.dataAt(x).x);
+  }
+
   // --- pointer and keys --------------------------------------------------------------------------------------------
 
   private listen(): void {
     const { surface } = this.chart;
-    const edgeOf = (event: MouseEvent): number | null =>
-      edgeAt(this.times.edges, event.offsetX, surface.clientWidth);
-    surface.addEventListener('pointerdown', (event) => {
-      const edge = edgeOf(event);
-      if (event.button !== 0 || edge === null) return;
-      surface.setPointerCapture(event.pointerId);
-      this.drag.value = { from: edge, to: null };
-    });
-    surface.addEventListener('pointermove', (event) => {
-      const edge = edgeOf(event);
-      this.hovered.value = edge;
-      if (this.drag.value && edge !== null) this.drag.value = { ...this.drag.value, to: edge };
-    });
-    surface.addEventListener('pointerup', () => {
-      const { value: drag } = this.drag;
-      this.drag.value = null;
-      if (drag) this.choose(drag.from, drag.to);
-    });
-    surface.addEventListener('pointercancel', () => {
-      this.drag.value = null;
-    });
-    surface.addEventListener('pointerleave', () => {
-      this.hovered.value = null;
+    new PointerInput(surface, {
+      ...movements(this, (from, to) => this.choose(from, to)),
+      hover: (at) => this.hover(at),
+      click: ({ x }, { extend }) => {
+        const edge = this.edgeUnder(x);
+        if (edge === null) return;
+        const from = extend ? this.session.range?.from : undefined;
+        if (from === undefined) this.choose(edge, null);
+        else this.choose(from, edge);
+      },
+      doubleClick: () => undefined,
     });
     surface.addEventListener('keydown', (event) => {
-      if (!this.key(event)) return;
+      const action = KEYS.timeline.actionOf(event);
+      if (!action || !this.run(action)) return;
       event.preventDefault();
       event.stopPropagation();
     });
   }
 
-  private key(event: KeyboardEvent): boolean {
+  /** The keys of a trace's timeline; false for those that mean nothing here. */
+  private run(action: Action): boolean {
     const { range } = this.session;
-    if (event.key === 'Escape' && range) {
-      this.clear();
-      return true;
-    }
-    const by = { ArrowLeft: -1, ArrowRight: 1, PageUp: -20, PageDown: 20 }[event.key];
-    if (by === undefined || event.ctrlKey || event.metaKey || event.altKey) return false;
     const last = this.times.edges.length - 1;
     const bounded = (edge: number): number => Math.min(Math.max(edge, 0), last);
-    if (!range) this.choose(this.times.peak.edge, null);
-    else if (event.shiftKey) this.choose(range.from, bounded((range.to ?? range.from) + by));
-    else this.choose(bounded(range.from + by), null);
+    const middle = (): number => this.momentAt((this.camera.x0 + this.camera.x1) / 2) ?? 0;
+    const by = STEPS[action];
+    if (by !== undefined) {
+      if (!range) this.choose(this.times.peak.edge, null);
+      else if (action.startsWith('second')) this.choose(range.from, bounded((range.to ?? range.from) + by));
+      else this.choose(bounded(range.from + by), null);
+    } else if (action === 'peak') this.choose(this.times.peak.edge, null);
+    else if (action === 'cursorHere') this.choose(middle(), null);
+    else if (action === 'secondCursorHere') this.choose(range?.from ?? middle(), middle());
+    else if (action === 'clearSelection' && range) this.clear();
+    else return moveCamera(action, this);
     return true;
+  }
+
+  private hover(at: Point | null): void {
+    const edge = at && this.edgeUnder(at.x);
+    this.hovered.value = edge;
+    if (!at || edge === null) {
+      this.card.hide();
+      return;
+    }
+    const { lines } = this.times;
+    this.card.show({ at: this.session.at(edge), lines, edge }, at, this.chart.surface);
   }
 
   // --- above the curves --------------------------------------------------------------------------------------------
 
-  /** What is under the pointer. */
-  private get readout(): string {
-    const edge = this.hovered.value;
-    if (edge === null) return '';
-    const figures = this.times.lines.map(({ title, unit, values }) => {
-      const value = values[edge] ?? 0;
-      const figure = unit === 'bytes' ? bytes(value) : count(Math.round(value));
-      return `${title.charAt(0).toLowerCase()}${title.slice(1)} ${figure}`;
-    });
-    return `${this.session.at(edge)}: ${figures.join(', ')}`;
-  }
-
   private readonly Head = (): VNode => {
     const { session } = this;
-    const { value: drag } = this.drag;
-    const range: TimeRange | null = drag ? { kind: 'live', from: drag.from, to: null } : session.range;
+    const { range } = session;
     const isMoment = range !== null && range.to === null;
     const summary = isMoment ? rangeName(range, (edge) => session.at(edge)) : range ? this.figures.value : '';
     return (
@@ -256,7 +327,6 @@ export class ProfileTimes {
           ))}
         </button>
         {session.filter !== '' && <span class="muted">{t('Unfiltered curves')}</span>}
-        <span class="muted profile-times-readout">{shorten(this.readout, 2000)}</span>
         <span role="status">{shorten(summary, 2000)}</span>
         {range && !isMoment && (
           <Choices
@@ -272,6 +342,29 @@ export class ProfileTimes {
       </>
     );
   };
+}
+
+interface CardProps {
+  readonly at: string;
+  readonly lines: readonly TimesLine[];
+  readonly edge: number;
+}
+
+/** What is under the pointer. */
+function Card({ at, lines, edge }: CardProps): VNode {
+  return (
+    <>
+      {lines.map(({ name, title, unit, values }) => {
+        const value = values[edge] ?? 0;
+        return (
+          <div key={name}>
+            {visible(shorten(title, 80))}: {unit === 'bytes' ? bytes(value) : count(Math.round(value))}
+          </div>
+        );
+      })}
+      <div class="muted">{t('at {0}', at)}</div>
+    </>
+  );
 }
 
 interface KeyProps {

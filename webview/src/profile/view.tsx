@@ -60,8 +60,10 @@ export class ProfileView {
         text:
           info.bins > 0
             ? info.has_frees
-              ? t('Drag over the curve to see what was allocated, freed or kept in that time, or {0}.')
-              : t('Drag over the curve to see what was allocated in that time, or {0}.')
+              ? t(
+                  'Drag over the curve with Shift to see what was allocated, freed or kept in that time, or {0}.',
+                )
+              : t('Drag over the curve with Shift to see what was allocated in that time, or {0}.')
             : t('Click a box to see its callers and lines, or {0}.'),
         link: t('compare with another profile'),
       },

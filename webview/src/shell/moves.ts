@@ -1,8 +1,7 @@
-// How keys and commands zoom and move a picture.
+// How keys and commands zoom and move a picture over time.
 
-import { fitAll, panBy, zoomAt } from '../canvas/camera';
-import type { Action } from '../shell/keys';
-import type { Plot } from './plot';
+import { fitAll, panBy, zoomAt, type Camera, type Extent } from '../canvas/camera';
+import type { Action } from './keys';
 
 const ZOOM = 1.5;
 
@@ -26,8 +25,15 @@ const MOVES: Readonly<Partial<Record<Action, { readonly zoom?: Factors; readonly
   farRight: { pan: [FAR, 0] },
 };
 
+interface Moved {
+  /** Where its camera will be when it stands still. */
+  readonly target: Camera;
+  readonly bounds: Extent;
+  moveTo(camera: Camera, glide: boolean): void;
+}
+
 /** Moves a picture's camera; false for an action that does something else. */
-export function moveCamera(action: Action, plot: Plot): boolean {
+export function moveCamera(action: Action, plot: Moved): boolean {
   const zoom = (fx: number, fy: number): void => {
     const c = plot.target;
     plot.moveTo(

@@ -4,8 +4,8 @@ import { AREA_KINDS, PICTURE_IDS } from '../../../extension/shared/commands';
 import { fitAll } from '../canvas/camera';
 import type { Action } from '../shell/keys';
 import type { BookmarkTour } from './bookmark-tour';
-import type { PointerInput } from './input/pointer';
-import { moveCamera } from './moves';
+import { moveCamera } from '../shell/moves';
+import type { PointerInput } from '../widgets/pointer';
 import type { Plot } from './plot';
 import type { TimelineSession } from './session';
 

@@ -36,7 +36,7 @@ import { DeviceData } from './device-data';
 import { withMissing } from './missing-source';
 import { gestures } from './gestures';
 import { Hover } from './hover';
-import { PointerInput } from './input/pointer';
+import { PointerInput } from '../widgets/pointer';
 import { timelineKeys } from './key-list';
 import { Lanes } from './lanes';
 import { categoriesOf, followAreas, showFigures } from './legends';

@@ -7,12 +7,12 @@ import type { AllocationSummary, MapLanesAnswer } from '../../../../extension/sh
 import type { Pending } from '../../base/request';
 import { follow } from '../../base/follow';
 import { Latest, Questions } from '../../base/latest';
-import { moveCamera } from '../moves';
+import { moveCamera } from '../../shell/moves';
 import type { TimelineSession } from '../session';
 import { gestures } from '../gestures';
 import { Hover } from '../hover';
 import type { Action } from '../../shell/keys';
-import { PointerInput } from '../input/pointer';
+import { PointerInput } from '../../widgets/pointer';
 import { Plot } from '../plot';
 import { extentOf, fitBox, type Camera } from '../../canvas/camera';
 import { laneAt, laneTicks, laneWords, shownLanes } from '../scene/lanes';
@@ -278,7 +278,7 @@ class MemoryMap {
     const { context, plot } = this;
     const g = plot.geometry;
     if (!g?.grouped) return;
-    const looked = { hovered: this.hover.column, picked: context.cursors.first };
+    const looked = { hovered: this.hover.pointedAt, picked: context.cursors.first };
     const shown = legendMoment(plot, g, context.device, context.axis, looked);
     if (shown) this.legend.showFigures(g, shown);
   }

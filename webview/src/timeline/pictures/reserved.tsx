@@ -6,9 +6,9 @@ import type { GapAnswer } from '../../../../extension/shared/protocol.gen';
 import type { TimelineSession } from '../session';
 import { momentName, momentX } from '../cursors';
 import { gapSentence } from '../gap';
-import { movements, type LookedAt } from '../gestures';
+import { movements, type LookedAt } from '../../widgets/movements';
 import type { Action } from '../../shell/keys';
-import { PointerInput } from '../input/pointer';
+import { PointerInput } from '../../widgets/pointer';
 import { drawOverlay } from '../render/overlay';
 import { overlayModel } from '../render/overlay-model';
 import {
