@@ -93,6 +93,24 @@ def test_a_device_that_has_what_another_lacks(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.parametrize(("place", "term"), [("train.py:105", ""), ("train.py:105", "file:"), ("step", "")])
+def test_a_place_that_only_frees_leads_to_what_it_freed(tmp_path: Path, place: str, term: str) -> None:
+    """Its line is in no stack of an allocation: "the nearest lines are 104, 105" was no help."""
+    made, freed = frame("a.py", 3, "made"), frame("train.py", 105, "step")
+    trace = [event("alloc", 512 * n, 512, made) for n in range(4)]
+    trace += [event("free_completed", 512 * n, 512, freed) for n in range(3)]
+    path = tmp_path / "x.pickle"
+    path.write_bytes(pickle.dumps({"segments": [], "device_traces": [trace]}))
+    said = memlens("flame", path, "--filter", f"{term}{place}", status=1).stderr
+    assert f"It freed 3 allocations, which freed-by:{place} finds." in said
+    assert (
+        json.loads(memlens("lines", path, "--filter", f"freed-by:{place}", "--json").stdout)["total"][
+            "total_bytes"
+        ]
+        == 3 * 512
+    )
+
+
 @pytest.mark.parametrize(
     ("command", "said"),
     [

@@ -101,6 +101,7 @@ ALLOCATIONS = (
             ),
         ),
         rows=masks.words, stacks=masks.through(masks.at_place), of_sample=hints.of_places,
+        of_row=hints.of_places_or_frees,
     ),
     AllocationTerm(
         field="file",
@@ -109,7 +110,7 @@ ALLOCATIONS = (
                 "file:", "a file on the stack", ("file:model.py", "file:model.py:88", "file:layers/*.py"), "", _BOTH
             ),
         ),
-        stacks=masks.through(masks.in_file), of_sample=hints.of_files,
+        stacks=masks.through(masks.in_file), of_sample=hints.of_files, of_row=hints.of_files_or_frees,
     ),
     AllocationTerm(
         field="function",

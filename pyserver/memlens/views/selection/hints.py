@@ -9,9 +9,10 @@ from memlens.arrays import I64, U32
 from memlens.model.timeline import NEVER
 from memlens.store.snapshot import Snapshot
 from memlens.store.trace.device import Device
-from memlens.texts import Text, in_a_row, phrase
+from memlens.texts import Text, in_a_row, phrase, plural
 from memlens.units import format_bytes, format_time, plain_name
 from memlens.views.selection.frees import lines_that_freed
+from memlens.views.selection.masks import freed_by
 from memlens.views.selection.terms import Term, in_quotes, quoted
 from memlens.views.selection.texts import Pattern
 
@@ -136,6 +137,32 @@ def of_places(snapshot: Snapshot, term: Term) -> Text | None:
     """Files, lines and functions that would match."""
     names = [*_files(snapshot), *_functions(snapshot)]
     return _of_lines(snapshot, term) or of_names(_without_line(term), names)
+
+
+def of_files_or_frees(snapshot: Snapshot, device: Device, term: Term) -> Text | None:
+    """What the place freed; else as :func:`of_files`."""
+    return _of_frees(snapshot, device, term) or of_files(snapshot, term)
+
+
+def of_places_or_frees(snapshot: Snapshot, device: Device, term: Term) -> Text | None:
+    """What the place freed; else as :func:`of_places`."""
+    return _of_frees(snapshot, device, term) or of_places(snapshot, term)
+
+
+def _of_frees(snapshot: Snapshot, device: Device, term: Term) -> Text | None:
+    """The filter for what a place freed that allocated nothing."""
+    freed = int(np.count_nonzero(freed_by(snapshot, device, term)))
+    if not freed:
+        return None
+    instead = f"freed-by:{_written(term.values[0])}"
+    return phrase(
+        plural(
+            freed,
+            "It freed {n} allocation, which {filter} finds.",
+            "It freed {n} allocations, which {filter} finds.",
+        ),
+        n=freed, filter=instead,
+    )  # fmt: skip
 
 
 def of_stacks(snapshot: Snapshot, _term: Term) -> Text | None:
