@@ -15,6 +15,7 @@ import {
   stepsInView,
   type Backdrop,
 } from '../../webview/src/timeline/scene/backdrop';
+import { ticksX } from '../../webview/src/timeline/render/overlay-model';
 import { STEP_Y, stepLabels, type LabelBox } from '../../webview/src/timeline/render/backdrop';
 import type { Curve } from '../../webview/src/canvas/marks';
 import { extentOf, fitAll } from '../../webview/src/canvas/camera';
@@ -106,6 +107,18 @@ describe('the moment of the legend', () => {
     const later = { ...picked, time_us: 1.25 };
     assert.equal(words({ hovered: null, picked: later }), `At ${momentName(later, 'time')}`);
     assert.equal(words({ hovered: { column: 1, x: 1.5 }, picked }), 'At the peak');
+  });
+});
+
+describe('the axis of events', () => {
+  it('has no ticks where there is only the event of the snapshot', () => {
+    const labels = (events: number): string[] => {
+      const camera = { x0: 0, x1: events + 1, y0: 0, y1: 1 };
+      const device = { events } as DeviceInfo; // SAFETY: the field that is asked for
+      return ticksX({ device, axis: 'event', camera, plot: PLOT, scale: 1 }).ticks.map(({ label }) => label);
+    };
+    assert.deepEqual([labels(0), labels(1)], [[], []]);
+    assert.deepEqual(labels(2), ['0', '1', '2', '3']);
   });
 });
 

@@ -92,8 +92,15 @@ function peakText({ device, backdrop }: OverlayState): string {
     : t('Peak {0} of {1}', peak, bytes(Math.max(whole, device.peak_bytes)));
 }
 
-function ticksX({ device, axis, camera, plot, scale }: OverlayState): Ticks {
-  if (device.events === 0) return { ticks: [], base: null };
+/** Events are counted from the second on: one alone, as that of the snapshot, makes no axis. */
+export function ticksX({
+  device,
+  axis,
+  camera,
+  plot,
+  scale,
+}: Pick<OverlayState, 'device' | 'axis' | 'camera' | 'plot' | 'scale'>): Ticks {
+  if (device.events === 0 || (device.events === 1 && axis === 'event')) return { ticks: [], base: null };
   const wanted = Math.max(2, plot.width / scale / TICK_ROOM.x);
   return axis === 'time' ? timeTicks(camera.x0, camera.x1, wanted) : eventTicks(camera.x0, camera.x1, wanted);
 }
