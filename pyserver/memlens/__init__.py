@@ -21,6 +21,7 @@ _PLACES = {
     "Profile": ("memlens.api.snapshots", "Profile"),
     "Table": ("memlens.api.table", "Table"),
     "Trace": ("memlens.api.snapshots", "Trace"),
+    "load_ipython_extension": ("memlens.api.magic", "load_ipython_extension"),
     "open": ("memlens.api.snapshots", "open_snapshot"),
 }
 """Where the public names are: the module, and what they are called there."""

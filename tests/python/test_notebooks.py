@@ -24,6 +24,7 @@ from tests.python.test_report_contents import TOKENS, dump
 
 import memlens
 from memlens.api.table import Table
+from memlens.sources.cells import cell_name, names_of
 
 SAMPLE = ROOT / "samples" / "train.pickle"
 HEAP = ROOT / "tests" / "fixtures" / "heap" / "sessions.hprof.zst"
@@ -131,6 +132,62 @@ def test_strings_of_the_program_are_left_out_of_a_page(tmp_path: Path) -> None:
             assert "copies of others" in each._repr_html_()
             assert not any(token in html.unescape(each._repr_html_()) for token in TOKENS)
         assert not any(token in discreet.headline for token in TOKENS)
+
+
+@with_jupyter
+def test_a_cell_is_recorded_and_shown(tmp_path: Path) -> None:
+    cells = (
+        "%load_ext memlens",
+        "kept = []",
+        "%%memlens found\nlarge = bytearray(30 << 20)\ndel large\nkept.append(bytearray(5 << 20))\nlen(kept)",
+        "print(found.left_bytes, found.peak_bytes)\nfound.snapshot.lines()",
+        "import json; print(json.dumps([*found.snapshot.lines(top=1)]))",
+        "%%memlens -o kept\nkept.append([])\nkept.append(bytearray(1 << 20))",
+        "%%memlens\nkept.clear()",
+    )
+    outputs = notebook(*cells, cwd=tmp_path)
+    recorded, figures, row, _, nothing = outputs[2:]
+    assert recorded[0]["data"]["text/plain"] == "1"
+    page = shown(recorded)
+    said = re.search(r"Peak ([\d.]+) MiB above what was there before; ([\d.]+) MiB of it is left", page)
+    assert said is not None
+    assert 30 <= float(said[1]) < 32
+    assert 5 <= float(said[2]) < 6
+    assert "bytearray(5" not in page
+    assert "svg" in drawing_of(page)
+    left, peak = map(int, figures[0]["text"].split())
+    assert 5 << 20 <= left < 6 << 20 <= 30 << 20 <= peak < 32 << 20
+    (first,) = json.loads(row[0]["text"])
+    # the magic is the first line
+    assert (first["line"], first["itself"] >> 20) == (4, 5)
+    name = cell_name(first["file"])
+    assert name is not None
+    assert name.key in [placed.key for placed in names_of(cells[2])]
+    assert "Peak" in shown(nothing)
+    (file,) = tmp_path.glob("kept.*")
+    with memlens.open(file) as snapshot:
+        assert isinstance(snapshot, memlens.Profile)
+        assert snapshot.lines()["itself"][0] >> 20 == 1
+
+
+@with_jupyter
+def test_a_cell_that_fails_is_shown_too_and_ends_the_notebook(tmp_path: Path) -> None:
+    code = """
+import json, sys
+import nbclient, nbformat
+cells = ["%load_ext memlens", "%%memlens\\nkept = bytearray(3 << 20)\\n1 / 0"]
+book = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(each) for each in cells])
+try:
+    nbclient.NotebookClient(book, timeout=120, kernel_name="python3").execute()
+except nbclient.exceptions.CellExecutionError as error:
+    json.dump([error.ename, book.cells[1].outputs], sys.stdout)
+"""
+    name, outputs = run(code, cwd=tmp_path)
+    assert name == "ZeroDivisionError"
+    assert "MiB of it is left" in shown(outputs)
+    asked = "%load_ext memlens\nget_ipython().run_cell_magic('memlens', '--by nothing', '1')"
+    with pytest.raises(AssertionError, match="nothing records nothing"):
+        notebook(asked, cwd=tmp_path)
 
 
 ARROW = """

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from msgspec.structs import replace
 
+from memlens.errors import BadRequestError
 from memlens.packs.api import (
     Declarations,
     Foreign,
@@ -18,6 +19,7 @@ from memlens.packs.api import (
     Launch,
     Machinery,
     Message,
+    Meter,
     MeterKind,
     NextTime,
     Objects,
@@ -30,7 +32,7 @@ from memlens.packs.api import (
     RuntimeKind,
     Writer,
 )
-from memlens.texts import Text
+from memlens.texts import Text, one_of, phrase
 
 if TYPE_CHECKING:
     from memlens.model.inferred import Inference, ModuleClasses
@@ -317,6 +319,18 @@ def meters() -> Iterator[MeterKind]:
     """What measures the memory of a part of a running program."""
     for pack in packs():
         yield from pack.meters
+
+
+def meter_named(name: str) -> Meter:
+    """A meter by its name; the default one without. Raises :class:`BadRequestError`."""
+    kinds = list(meters())
+    for kind in kinds:
+        if kind.name == name or (not name and kind.is_default):
+            return kind.meter.load()()
+    raise BadRequestError(
+        phrase("{name} records nothing", name=name),
+        advice=phrase("There are {names}.", names=one_of([kind.name for kind in kinds])),
+    )
 
 
 def launches() -> Iterator[Launch]:

@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING
 import pytest
 from msgspec import Struct
 
-from memlens.errors import BadRequestError, MemlensError
+from memlens.errors import MemlensError
 from memlens.packs import registry
 from memlens.packs.api import Meter, NoMeterError
 from memlens.testing.words import lines_of_file, shown
-from memlens.texts import one_of, phrase
 from memlens.units import shortened
 from memlens.views.limits.answers import LimitName, bound_of
 
@@ -68,22 +67,10 @@ def limits_of(mark: pytest.Mark, test: str) -> Limits:
     if not isinstance(runs, int) or not 2 <= runs <= _MOST_RUNS:
         raise wrong(f"runs: a number from 2 to {_MOST_RUNS:,}")
     try:
-        _meter_of(by)
+        registry.meter_named(by)
     except MemlensError as error:
         raise wrong(f"by: {error}") from None
     return Limits(**values, runs=runs, by=by)
-
-
-def _meter_of(name: str) -> Meter:
-    """A meter by its name; the default one without. Raises :class:`BadRequestError`."""
-    kinds = list(registry.meters())
-    for kind in kinds:
-        if kind.name == name or (not name and kind.is_default):
-            return kind.meter.load()()
-    raise BadRequestError(
-        phrase("{name} records nothing", name=name),
-        advice=phrase("There are {names}.", names=one_of([kind.name for kind in kinds])),
-    )
 
 
 class Recording:
@@ -93,7 +80,7 @@ class Recording:
         self._limits = {test: limits_of(mark, test) for test, mark in marked.items()}
         self._by = config.getoption("memlens_by")
         try:
-            _meter_of(self._by)
+            registry.meter_named(self._by)
         except MemlensError as error:
             raise pytest.UsageError(f"--memlens-by: {error}") from None
         self._folder = config.rootpath / config.getoption("memlens_folder")
@@ -105,7 +92,7 @@ class Recording:
             return None
         name = re.sub(r"[^\w.-]+", "-", item.nodeid).strip("-")
         place = self._folder / shortened(name, _LONGEST_NAME).replace("…", "-")
-        return Measurement(item, limits, _meter_of(limits.by or self._by), place)
+        return Measurement(item, limits, registry.meter_named(limits.by or self._by), place)
 
 
 class Measurement:
