@@ -69,6 +69,10 @@ describe('the tree table', () => {
     const leaf = rows('.leaf')[0]!;
     assert.equal(leaf.getAttribute('aria-setsize'), of(callers[0]!));
     assert.equal(leaf.getAttribute('aria-level'), '3');
+    // only elements stand apart: as a text the name ran into what follows
+    const name = leaf.querySelector('div')!;
+    assert.ok([...name.childNodes].every((part) => part.nodeType === Node.ELEMENT_NODE || !part.textContent));
+    assert.match(leaf.textContent, /^Allocation [\d,]+(held|freed|live)/);
     await page.click(group().querySelector<HTMLElement>('.twistie')!);
     assert.equal(rows('.leaf').length, 0);
   });

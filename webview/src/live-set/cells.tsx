@@ -56,7 +56,7 @@ export class LiveCells {
     return [
       [
         ...this.swatch(allocation),
-        t('Allocation {0}', count(allocation.allocation)),
+        <bdi>{t('Allocation {0}', count(allocation.allocation))}</bdi>,
         <span class="muted">{life === null ? state : t('held {0}, {1}', time(life), state)}</span>,
       ],
       [sized(allocation.size_bytes)],
