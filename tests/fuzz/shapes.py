@@ -894,7 +894,18 @@ def heapprofd_empty_heaps(size: int) -> bytes:
     return first + block(1, number(10, 7) + block(37, number(7, 0) + b"\x2a\0" * size))
 
 
+def heapprofd_empty_samples(size: int) -> bytes:
+    """A dump with a heap of ``size`` samples of two bytes each, of which nothing is said."""
+    words = native_heap_files.Interning()
+    heap = native_heap_files.heap(1, [(words.stack((native_heap_files.Code("f"),)), {"allocated": 512})])
+    first = native_heap_files.trace(native_heap_files.dump([heap], words, in_a_row=False))
+    return first + block(
+        1, number(10, 7) + block(37, number(7, 0) + block(5, number(1, 1) + b"\x12\0" * size))
+    )
+
+
 SHAPES: dict[str, Shape] = {
+    "heapprofd-empty-samples": Shape("pftrace", heapprofd_empty_samples, 2_000_000),
     "heapprofd-empty-heaps": Shape("pftrace", heapprofd_empty_heaps, 2_000_000),
     "jfr-objects-of-a-class": Shape("jfr", jfr_objects_of_a_class, 100_000),
     "jfr-classes-of-a-name": Shape("jfr", jfr_classes_of_a_name, 100_000),

@@ -281,6 +281,7 @@ SHARED = {
     "jfr-classes-of-a-name": "info",
     "jfr-fields-of-a-name": "info",
     "heapprofd-empty-heaps": "info",
+    "heapprofd-empty-samples": "info",
     "memray-overlapping-mappings": "info",
     "memray-shrinking-mappings": "info",
     "memray-instructions-of-a-table": "lines",

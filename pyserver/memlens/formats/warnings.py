@@ -82,6 +82,7 @@ _SAID: dict[str, Callable[[int], Text]] = {
         "Places shown without their native functions, because the stacks of all share far more than the file has: {n}.",
         n=n,
     ),
+    "empty_samples": lambda n: phrase("Samples that say nothing, left out: {n}.", n=n),
     "shared_names": lambda n: phrase(
         "Methods shown with only the end of their class's name, because many share a long one: {n}.", n=n
     ),

@@ -6,6 +6,7 @@ Source: ``profile_packet.proto`` of Perfetto.
 from collections.abc import Mapping, Sequence
 
 from memlens.formats.containers import Source
+from memlens.formats.warnings import counted_warnings
 from memlens.model.profile import Profile
 from memlens.packs.android.deobfuscation import Deobfuscation
 from memlens.packs.android.kernels import perfetto
@@ -34,7 +35,11 @@ def read(
     symbols = TraceSymbols(of_kind(messages, perfetto.SYMBOLS))
     code = frames_of(joined, source, symbols, renames)
     is_cut = cut or trace.missing > 0 or trace.unfinished > 0
-    warnings = [*lacking(joined, trace.damaged, is_cut=is_cut), *code.warnings]
+    warnings = [
+        *lacking(joined, trace.damaged, is_cut=is_cut),
+        *counted_warnings(empty_samples=trace.empty_samples),
+        *code.warnings,
+    ]
     profile = profile_of(kind, joined, code.frames, processes, warnings)
     # what has no lines would be collapsed
     profile.is_mixed = False if code.has_own_java else None

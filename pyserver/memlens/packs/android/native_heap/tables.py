@@ -145,6 +145,11 @@ class Trace:
             raise MemoryError
         self.damaged += status != kernel.OK
 
+    @property
+    def empty_samples(self) -> int:
+        """How many samples say nothing, and are left out."""
+        return self._tables.empty_samples
+
     def joined(self) -> Joined:
         """Return the joined tables of all messages."""
         take = self._tables.take

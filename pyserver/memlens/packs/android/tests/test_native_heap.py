@@ -332,6 +332,16 @@ def test_packets_that_are_missing_are_said(tmp_path: Path) -> None:
     assert "cut-file" in codes(read(tmp_path, cut))
 
 
+def test_samples_that_say_nothing_are_left_out_with_a_warning(tmp_path: Path) -> None:
+    words = Interning()
+    row = (words.stack((MALLOC,)), {"allocated": 5, "allocations": 1})
+    one = heap(1, [row], from_startup=1, interval=1)
+    one["samples"] = [{}, *one["samples"], {}]
+    profile = read(tmp_path, [beginning(), *dump([one], words)])
+    assert [each.message for each in profile.warnings] == ["Samples that say nothing, left out: 2."]
+    assert value(profile, "live_bytes") == 5
+
+
 def test_figures_that_can_t_be_are_said(tmp_path: Path) -> None:
     words = Interning()
     stack = words.stack((MALLOC,))

@@ -119,6 +119,8 @@ cdef class Tables(Owner):
     """Of the last profile: whether the next one of its sequence continues it."""
     cdef readonly uint64_t index
     """The last profile's number on its sequence."""
+    cdef readonly uint64_t empty_samples
+    """How many samples say nothing: two bytes each, which would be a row of 72."""
 
     def __cinit__(self):
         self.own_table("texts", &self.texts, sizeof(Text), TEXT_FORMAT)
@@ -312,7 +314,12 @@ cdef class Tables(Owner):
             keep_number(r, field, wire, values, 9)
         row.stack, row.allocated, row.freed = values[0], values[1], values[2]
         row.allocations, row.frees, row.peak, row.peak_count = values[4], values[5], values[7], values[8]
-        push(r, &self.samples, &row)
+        if (
+            row.stack | row.allocated | row.freed | row.allocations | row.frees | row.peak | row.peak_count | row.flags
+        ) == 0:
+            self.empty_samples += 1
+        else:
+            push(r, &self.samples, &row)
 
 
 cdef void read_place(Reader *r, uint64_t *start, uint64_t *end) noexcept nogil:
