@@ -85,7 +85,10 @@ const STEPS = [
     commands: () => {
       const files = filesUnder('pyserver/memlens', ['.pyx', '.pxd']);
       if (!files.length) throw new Nothing('no kernels');
-      return [[venvProgram('cython-lint'), ...files]];
+      return [
+        [venvProgram('cython-lint'), '--no-pycodestyle', ...files],
+        [VENV_PYTHON, 'scripts/lib/cython_style.py', ...files],
+      ];
     },
   },
   {
@@ -227,8 +230,8 @@ function selected() {
 }
 
 /**
- * Plain output, and the environment's programs first: cython-lint calls pycodestyle by name. Tests start hundreds of
- * Python processes, which must not compile their modules each time: bytecode is kept, as it is for users.
+ * Plain output, and the environment's programs first. Tests start hundreds of Python processes, which must not compile
+ * their modules each time: bytecode is kept, as it is for users.
  */
 const STEP_ENV = {
   PYTHONDONTWRITEBYTECODE: '',
