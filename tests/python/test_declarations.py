@@ -7,6 +7,7 @@ import sys
 from itertools import chain
 from pathlib import Path
 
+import pytest
 from tests.fuzz.seeds import CORPUS
 from tests.python.conftest import ROOT
 from tests.python.counted import some
@@ -36,6 +37,7 @@ def sources(*folders: str) -> str:
     return "\n".join(path.read_text("utf-8") for path in paths)
 
 
+@pytest.mark.slow
 def test_every_module_of_questions_and_tools_is_imported_when_the_server_starts() -> None:
     folder = Path(handlers.__path__[0])
     program = "import sys, memlens.server.app; print(*sys.modules)"

@@ -40,6 +40,7 @@ def dump(request: pytest.FixtureRequest, looked_at: Callable[[Path], Snapshot], 
 PATTERNS = (r"^get \w+$", r"[A-Z]{2,}", r"a, ?b", r"\.[jt]s$", "é|ß", r"\"", r"/\w+/")
 
 
+@pytest.mark.slow
 def test_names_and_types_fit_as_pythons_own_expressions_have_it(dump: Snapshot) -> None:
     numbers, places = np.unique(dump.objects.name, return_inverse=True)
     some = dump.strings.some(numbers)

@@ -226,6 +226,7 @@ def test_folded_stacks_of_a_long_name_are_printed_within_a_bound(tmp_path: Path)
     assert "note: 1 texts are cut to" in folded.stderr
 
 
+@pytest.mark.slow
 def test_folded_groups_that_are_nested_deeply_are_printed_within_a_bound(tmp_path: Path) -> None:
     path = tmp_path / "deep.hprof"
     path.write_bytes(shapes.hprof_nested_groups(20_000))

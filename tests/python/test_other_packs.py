@@ -59,6 +59,7 @@ def packages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
             del sys.modules[name]
 
 
+@pytest.mark.slow
 def test_a_new_pack_is_made_installed_and_opens_a_file(tmp_path: Path) -> None:
     made = tmp_path / "made"
     assert main(["new-pack", "my_tool", "--out", str(made)]) == 0

@@ -48,6 +48,7 @@ def test_parts_that_are_no_interface_are_as_they_were(part: Callable[..., Any], 
     assert hashlib.sha256(inspect.getsource(part).encode()).hexdigest()[:12] == digest
 
 
+@pytest.mark.slow
 def test_types_are_imported_without_methods_that_the_server_never_calls() -> None:
     """Whatever imports LSP's types first decides how long it takes."""
     program = (

@@ -1,5 +1,7 @@
 """The pytest plug-in in projects of their own, which pytest runs as processes, with xdist too."""
 
+import subprocess
+import sys
 from importlib.metadata import entry_points
 from pathlib import Path
 
@@ -7,6 +9,7 @@ import pytest
 from tests.python.command_line import memlens
 
 pytest_plugins = ("pytester",)
+pytestmark = pytest.mark.slow
 
 # an environment from before the entry point was declared has to be told
 _IS_INSTALLED = any(each.value == "memlens.testing.plugin" for each in entry_points(group="pytest11"))
@@ -75,7 +78,6 @@ def run(pytester: pytest.Pytester, *words: str) -> tuple[pytest.RunResult, str]:
     return done, done.stdout.str()
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("words", [(), ("-n", "2")], ids=["alone", "beside-xdist"])
 def test_marked_tests_fail_by_their_limits(pytester: pytest.Pytester, words: tuple[str, ...]) -> None:
     pytester.makepyfile(test_app=PROGRAM)
@@ -112,22 +114,40 @@ def test_without_the_option_or_without_marks_nothing_is_loaded(pytester: pytest.
     done.assert_outcomes(passed=1)
 
 
-@pytest.mark.parametrize(
-    ("mark", "words"),
-    [
-        ("peak='5 parsecs'", "test_it: @pytest.mark.memory: peak: 5 parsecs is not a limit"),
-        ("peak='+5%'", "peak: +5% has no base here"),
-        ("most='5MiB'", "give limits by their names, peak, leaked, growth_per_iteration"),
-        ("runs=7", "give peak, leaked or growth_per_iteration"),
-        ("leaked=0, runs=1", "runs: a number from 2 to 10,000"),
-        ("leaked=0, by='magic'", "by: magic records nothing. There are "),
-    ],
+WRONG = (
+    ("peak='5 parsecs'", "test_it: @pytest.mark.memory: peak: 5 parsecs is not a limit"),
+    ("peak='+5%'", "peak: +5% has no base here"),
+    ("most='5MiB'", "give limits by their names, peak, leaked, growth_per_iteration"),
+    ("runs=7", "give peak, leaked or growth_per_iteration"),
+    ("leaked=0, runs=1", "runs: a number from 2 to 10,000"),
+    ("leaked=0, by='magic'", "by: magic records nothing. There are "),
 )
-def test_a_wrong_mark_is_an_error_of_usage(pytester: pytest.Pytester, mark: str, words: str) -> None:
-    pytester.makepyfile(f"import pytest\n\n@pytest.mark.memory({mark})\ndef test_it():\n    pass\n")
-    done, said = run(pytester, "--memlens")
-    assert done.ret == pytest.ExitCode.USAGE_ERROR
-    assert words in said + done.stderr.str()
+ONE_AFTER_ANOTHER = """
+import sys
+import pytest
+
+for name in sys.argv[1:]:
+    status = pytest.main(["--memlens", "-p", "no:cacheprovider", *PLUGIN, name])
+    print(f"{name} ended with {status:d}.", flush=True)
+"""
+"""One process for all, since its start takes most of a run's time."""
+
+
+def test_a_wrong_mark_is_an_error_of_usage(pytester: pytest.Pytester) -> None:
+    names = [f"test_mark_{number}.py" for number in range(len(WRONG))]
+    for name, (mark, _) in zip(names, WRONG, strict=True):
+        test = f"import pytest\n\n@pytest.mark.memory({mark})\ndef test_it():\n    pass\n"
+        (pytester.path / name).write_text(test)
+    script = ONE_AFTER_ANOTHER.replace("*PLUGIN", f"*{PLUGIN!r}")
+    command = [sys.executable, "-u", "-c", script, *names]
+    done = subprocess.run(
+        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=True, timeout=240
+    )
+    rest = done.stdout
+    for name, (_, words) in zip(names, WRONG, strict=True):
+        said, _, rest = rest.partition(f"{name} ended with {pytest.ExitCode.USAGE_ERROR:d}.\n")
+        assert words in said, done.stdout
+    assert not rest
 
 
 TORCH = """

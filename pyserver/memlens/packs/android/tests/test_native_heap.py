@@ -467,6 +467,7 @@ def test_a_heap_graph_and_samples_are_one_document(
     assert not graph_of(opened(alone).info).outside
 
 
+@pytest.mark.slow
 def test_damage(tmp_path: Path) -> None:
     errors, successes = damage(leaking(), tmp_path / "damaged.pftrace", tries(600), 5)
     assert errors > 5

@@ -162,6 +162,7 @@ OLDER = """<event name="jdk.ObjectAllocationInNewTLAB"><setting name="enabled">t
 
 
 @needs_jdk
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("collector", "more", "options"),
     [

@@ -149,6 +149,7 @@ def test_a_batch_that_certainly_fits_is_found_by_one_trace(tmp_path: Path) -> No
     assert [str(each) for each in at_least_said(found)] == ["Not even size 6 certainly fits into 45 MiB."]
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not DATA.is_dir(), reason="needs real traces")
 def test_what_one_trace_says_is_no_more_than_what_two_say(looked_at: Callable[[Path], Snapshot]) -> None:
     """Traces whose size is a sequence's, of which much grows with the square, don't hold; those of a batch do."""

@@ -252,6 +252,7 @@ def test_what_is_reserved_and_not_in_use_is_known(
         assert len(row.reserved) == 50
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("recorded", SETTINGS)
 @pytest.mark.parametrize("seed", range(3))
 def test_a_smaller_device_fails_where_it_does(
