@@ -28,6 +28,7 @@ LIMIT_S = 300
 FIXTURES = ROOT / "tests" / "fixtures"
 PACKS = ROOT / "pyserver" / "memlens" / "packs"
 _SNAPSHOT = re.compile(r"[\w.-]+\.(gcdump|heap\w*|hprof|jfr|pickle|pyheap|json)(\.gz|\.zst)?", re.ASCII)
+_PROGRAM = re.compile(r".+\.(py|js|jar)")
 
 _IMPORT_ALL = """
 import importlib, json, pkgutil, sys
@@ -185,7 +186,10 @@ def _here(word: str, summaries: Path) -> str:
 
 def _is_possible(arguments: list[str], folder: Path) -> bool:
     """Whether a command names only files that are there; those about processes and pages name one to be written."""
-    files = arguments[1:2] if arguments[0] == "explain" else filter(_SNAPSHOT.fullmatch, arguments)
+    if arguments[0] == "explain":
+        files = arguments[1:2]
+    else:
+        files = list(filter((_PROGRAM if arguments[0] == "run" else _SNAPSHOT).fullmatch, arguments))
     return all((folder / file).is_file() for file in files)
 
 
