@@ -8,13 +8,15 @@ import { headOf, isMemoryViz } from '../../extension/src/commands/pages';
 import { inOrder, kindOf, whenOf } from '../../extension/src/commands/siblings';
 
 it('files beside one are offered with the nearest earlier one first', () => {
-  const all = [-500, 20, -10, 700, 0].map((laterMs) => ({ path: `/${laterMs}`, laterMs }));
+  const all = [-50_000, 20_000, -10_000, 70_000, 0].map((laterMs) => ({ path: `/${laterMs}`, laterMs }));
   assert.deepEqual(
     inOrder(all, '/run').map(({ laterMs }) => laterMs),
-    [0, -10, -500, 20, 700],
+    [0, -10_000, -50_000, 20_000, 70_000],
   );
   // as files that were copied together, or unpacked
-  const copied = ['/other', '/medium_512', '/small_128', '/medium_128'].map((path) => ({ path, laterMs: 0 }));
+  const copied = ['/other', '/medium_512', '/small_128', '/medium_128'].map((path, at) => ({
+    ...{ path, laterMs: 300 * at - 600 },
+  }));
   assert.deepEqual(
     inOrder(copied, '/medium_1024').map(({ path }) => path),
     ['/medium_128', '/medium_512', '/other', '/small_128'],
@@ -35,10 +37,10 @@ it('the same recorder makes files of a kind', () => {
 });
 
 it('when they were written is shown in words', () => {
-  assert.equal(whenOf(-2 * 3600_000), '2 hours earlier');
-  assert.equal(whenOf(61_000), '1 minute later');
-  assert.equal(whenOf(-86_400_000), '1 day earlier');
-  assert.equal(whenOf(300), 'at the same time');
+  assert.equal(whenOf(-2 * 3600_000), 'written 2 hours earlier');
+  assert.equal(whenOf(61_000), 'written 1 minute later');
+  assert.equal(whenOf(-86_400_000), 'written 1 day earlier');
+  assert.equal(whenOf(300), 'written at the same time');
 });
 
 it('a page of memory_viz is recognised by its beginning', () => {

@@ -18,7 +18,7 @@ import {
   type OwnProfile,
   type OwnTimeline,
 } from '../../webview/src/compare/comparison';
-import { marksOf } from '../../webview/src/compare/table';
+import { marksOf, waterfallOf } from '../../webview/src/compare/table';
 import {
   columnAt,
   curvesOf,
@@ -221,6 +221,34 @@ describe('a comparison of profiles', () => {
     assert.match(compare.unlike ?? '', /is a profile/);
     compare.receive(opened('v', []));
     assert.match(compare.unlike ?? '', /no device/);
+  });
+});
+
+describe('the bars of a comparison', () => {
+  const rows = [-30, 20, -5, 0].map(
+    (difference) => ({ difference_bytes: difference }) as unknown as ComparedRow,
+  );
+  const bars = (addUp: boolean): [number, number][] =>
+    [...waterfallOf(rows, 100, addUp).steps.values()].map(({ from, to }) => [from, to]);
+
+  it('lead from the total before to that after, each from where the one above ends', () => {
+    assert.deepEqual(bars(true), [
+      [100, 70],
+      [70, 90],
+      [90, 85],
+      [85, 85],
+    ]);
+    const { low, high } = waterfallOf(rows, 100, true);
+    assert.deepEqual([low, high], [70, 100]);
+  });
+
+  it('begin in the middle where rows do not add up', () => {
+    assert.deepEqual(
+      bars(false).map(([from, to]) => to - from),
+      [-30, 20, -5, 0],
+    );
+    const { low, high } = waterfallOf(rows, 100, false);
+    assert.deepEqual([low, high], [-30, 30]);
   });
 });
 

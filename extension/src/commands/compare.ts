@@ -33,7 +33,9 @@ export function registerCompareCommands(editors: SnapshotEditorProvider): vscode
 
 /** Let the user choose what to compare a view's snapshot with: files beside it, the earlier ones first, open ones, any. */
 export async function chooseOther(view: SnapshotView, editors: SnapshotEditorProvider): Promise<void> {
-  const open = new Map(editors.views.map((each) => [each.uri.toString(), each.uri]));
+  // of another model it can't be compared at all
+  const alike = editors.views.filter((each) => each.model === view.model);
+  const open = new Map(alike.map((each) => [each.uri.toString(), each.uri]));
   open.delete(view.uri.toString());
   type Item = vscode.QuickPickItem & { uri?: vscode.Uri };
   const beside = view.uri.scheme === 'file' ? await siblingsOf(view.uri.fsPath).catch(() => []) : [];
@@ -62,14 +64,17 @@ export async function chooseOther(view: SnapshotView, editors: SnapshotEditorPro
       : [
           {
             label: path.basename(view.uri.fsPath),
-            description: vscode.l10n.t('this snapshot: other devices, other moments'),
+            description:
+              view.model === 'profile'
+                ? vscode.l10n.t('this profile: another of its values')
+                : vscode.l10n.t('this snapshot: other devices, other moments'),
             uri: view.uri,
           },
         ]),
   ];
   const choice = await pick(items, {
     title: vscode.l10n.t('Compare {0} with', path.basename(view.uri.fsPath)),
-    placeHolder: vscode.l10n.t('The earlier one counts as “before”.'),
+    placeHolder: vscode.l10n.t('Choose a snapshot. The one recorded earlier counts as “before”.'),
     matchOnDescription: true,
   });
   if (choice === undefined) return;

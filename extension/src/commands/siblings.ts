@@ -30,9 +30,15 @@ export async function siblingsOf(file: string): Promise<Sibling[]> {
   return inOrder(found, file);
 }
 
+/** Files that were written within so long of each other were copied or unpacked together. */
+const TOGETHER_MS = 2_000;
+
 /** The nearest in time first, the earlier ones before the later ones; of one time that with the most similar name. */
 export function inOrder(siblings: readonly Sibling[], file: string): Sibling[] {
-  const byName = siblings.toSorted((a, b) => {
+  const rounded = siblings.map((each) =>
+    Math.abs(each.laterMs) < TOGETHER_MS ? { ...each, laterMs: 0 } : each,
+  );
+  const byName = rounded.toSorted((a, b) => {
     const similar = alike(b.path, file) - alike(a.path, file);
     return similar === 0 ? a.path.localeCompare(b.path) : similar;
   });
@@ -48,14 +54,16 @@ function alike(one: string, other: string): number {
   return many;
 }
 
-/** "2 hours earlier" */
+/** "written 2 hours earlier": it is the file that has the time, not what was recorded. */
 export function whenOf(laterMs: number): string {
   const seconds = Math.abs(laterMs) / 1000;
   const [size, unit] = UNITS.find(([each]) => seconds >= each) ?? [1, 'second'];
   const amount = Math.round(seconds / size);
-  if (amount === 0) return vscode.l10n.t('at the same time');
+  if (amount === 0) return vscode.l10n.t('written at the same time');
   const words = durationOf(amount, unit);
-  return laterMs <= 0 ? vscode.l10n.t('{0} earlier', words) : vscode.l10n.t('{0} later', words);
+  return laterMs <= 0
+    ? vscode.l10n.t('written {0} earlier', words)
+    : vscode.l10n.t('written {0} later', words);
 }
 
 type Unit = 'day' | 'hour' | 'minute' | 'second';

@@ -18,7 +18,7 @@ import type { ComparedSets } from '../flame/source';
 import { CompareGraph } from './graph';
 import { CompareSettings } from './settings';
 import { isGrouped, rowsText, totalsText } from './sums';
-import { COMPARE_PAGE, compareColumns, orderOf, type CompareOrder } from './table';
+import { COMPARE_PAGE, compareColumns, NO_ROWS, orderOf, waterfallOf, type CompareOrder } from './table';
 
 const SEARCH_AFTER_MS = 150;
 
@@ -125,7 +125,7 @@ class ComparePane implements Pane {
           <p class="compare-caption muted">{visible(caption.value)}</p>
         </div>
         {/* what is said of the rows comes after them */}
-        <p class="compare-summary" role="status">
+        <p class="compare-summary" role="status" title={visible(summary.value)}>
           {visible(summary.value)}
         </p>
         {showSizes && (
@@ -244,10 +244,12 @@ class ComparePane implements Pane {
     const first = answer.offset === 0;
     if (!first && answer.offset !== before.rows.length) return;
     const rows = first ? answer.rows : [...before.rows, ...answer.rows];
-    const widest = rows.reduce((most, row) => Math.max(most, Math.abs(row.difference_bytes)), 1);
+    const { by, measure } = context.compare.settings;
+    const addUp = isGrouped(by) || measure === 'own';
+    const waterfall = waterfallOf(rows, answer.matching.before_bytes, addUp);
     batch(() => {
       this.table.show({
-        ...{ columns: compareColumns(widest, context.compare.settings.by), rows, total: answer.found },
+        ...{ columns: compareColumns(waterfall, by), rows, total: answer.found },
         sort: { column: order, descending: (order !== 'name') !== reverse },
         answer: first ? answer : before.answer,
       });
@@ -258,7 +260,13 @@ class ComparePane implements Pane {
 
   private clear(why: string): void {
     batch(() => {
-      this.table.show({ columns: compareColumns(1, 'line'), rows: [], total: 0, sort: null, answer: null });
+      this.table.show({
+        columns: compareColumns(NO_ROWS, 'line'),
+        rows: [],
+        total: 0,
+        sort: null,
+        answer: null,
+      });
       this.summary.value = '';
       this.caption.value = why;
     });

@@ -20,8 +20,40 @@ export function orderOf(column: string): CompareOrder {
   return ORDERS.find((order) => order === column) ?? 'difference';
 }
 
-/** `widest` is the largest difference: bars are shares of it. */
-export function compareColumns(widest: number, by: By): readonly TableColumn<ComparedRow>[] {
+/** Where the bar of a row begins and ends. */
+interface Step {
+  readonly from: number;
+  readonly to: number;
+}
+
+/** The bars of a table's rows, and the lowest and the highest place of any. */
+export interface Waterfall {
+  readonly steps: ReadonlyMap<ComparedRow, Step>;
+  readonly low: number;
+  readonly high: number;
+}
+
+/**
+ * What became of a total, row by row: each bar begins where the one above it ends. Rows that don't add up begin at nothing,
+ * in the middle.
+ */
+export function waterfallOf(rows: readonly ComparedRow[], total: number, addUp: boolean): Waterfall {
+  const steps = new Map<ComparedRow, Step>();
+  let [at, low, high] = addUp ? [total, total, total] : [0, 0, 0];
+  for (const row of rows) {
+    const from = addUp ? at : 0;
+    at = from + row.difference_bytes;
+    steps.set(row, { from, to: at });
+    low = Math.min(low, at);
+    high = Math.max(high, at);
+  }
+  const half = Math.max(-low, high);
+  return addUp ? { steps, low, high } : { steps, low: -half, high: half };
+}
+
+export const NO_ROWS = waterfallOf([], 0, true);
+
+export function compareColumns(waterfall: Waterfall, by: By): readonly TableColumn<ComparedRow>[] {
   const figures = { number: true, width: '110px' } as const;
   return [
     {
@@ -33,11 +65,11 @@ export function compareColumns(widest: number, by: By): readonly TableColumn<Com
       copied: nameOfRow,
     },
     {
-      ...{ key: 'difference', name: t('Difference'), number: true, width: '210px' },
-      cell: ({ difference_bytes: difference }) => ({
-        class: `compare-difference ${direction(difference)}`,
-        title: exactDifference(difference),
-        content: <Difference difference={difference} widest={widest} />,
+      ...{ key: 'difference', name: t('Difference'), number: true, width: '270px' },
+      cell: (row) => ({
+        class: `compare-difference ${direction(row.difference_bytes)}`,
+        title: exactDifference(row.difference_bytes),
+        content: <Difference row={row} waterfall={waterfall} />,
       }),
       copied: ({ difference_bytes: difference }) => ({ shown: withSign(difference), exact: difference }),
     },
@@ -75,14 +107,18 @@ function counts({ before_count: before, after_count: after }: ComparedRow): stri
     : `${count(after)} (${change > 0 ? '+' : '−'}${count(Math.abs(change))})`;
 }
 
-/** A bar to the right for what is more, to the left for what is less. */
-function Difference({ difference, widest }: { readonly difference: number; readonly widest: number }): VNode {
+/** A bar from what was left by the rows above to what this one leaves. */
+function Difference(props: { readonly row: ComparedRow; readonly waterfall: Waterfall }): VNode {
+  const { steps, low, high } = props.waterfall;
+  const { difference_bytes: difference } = props.row;
+  const { from, to } = steps.get(props.row) ?? { from: low, to: low };
+  const share = (size: number): string => `${(100 * size) / Math.max(high - low, 1)}%`;
   return (
     <>
       <span class="compare-bar" aria-hidden="true">
         <span
           class={`compare-fill ${direction(difference)}`}
-          style={{ width: `${(Math.abs(difference) / widest) * 50}%` }}
+          style={{ left: share(Math.min(from, to) - low), width: share(Math.abs(difference)) }}
         />
       </span>
       <span class="compare-arrow" aria-hidden="true">

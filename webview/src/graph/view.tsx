@@ -142,10 +142,15 @@ export class GraphView {
         session.failed(new Error(advice === '' ? text : `${text} ${advice}`));
         return;
       }
-      case 'other':
+      case 'other': {
+        const wasCompared = session.compare.other !== null;
         session.compare.receive(message.other);
+        // the picture is of one dump: what both come to has its room
+        if (message.fresh) session.arrange({ dockTall: true });
+        else if (message.other === null && wasCompared) session.arrange({ dockTall: false });
         if (message.fresh) session.showComparison();
         return;
+      }
       case 'series':
         session.keep({ series: message.dumps.flatMap(({ is, uri }) => (is === 'own' ? [] : [uri])) });
         this.comparePane.series.receive(message.dumps);

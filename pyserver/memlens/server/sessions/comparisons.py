@@ -85,9 +85,11 @@ class Comparisons:
             if attribution == "mine" and isinstance(mine.info, ProfileInfo)
             else None
         )
-        lines = await by("line")
+        lines, files = await by("line"), await by("file")
         sets = (params.of, params.other_of)
-        return await asyncio.to_thread(compared_headline, mine.info, sets, lines, categories, functions)
+        return await asyncio.to_thread(
+            compared_headline, mine.info, sets, lines, files, categories, functions
+        )
 
     async def stacks(self, params: CompareStacksParams) -> CompareStacksResult:
         """The stacks of the view's own snapshot that belong to a row."""

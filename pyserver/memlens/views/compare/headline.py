@@ -4,7 +4,7 @@ The first sentence has both totals and the categories, where the files have any;
 of the total first. Of heap dumps the second says what is new and who holds it, and the third which types differ.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 from memlens.model.attribution import Attribution
@@ -32,6 +32,8 @@ LEAST_AGAINST = 0.2
 """The same for what changed in the other direction."""
 LEAST_KNOWN = 0.5
 """Categories are said if they are known for this share of what changed."""
+MOVED = 1.5
+"""If lines differ by so many times as much as their files, code has moved within these, and the files say more."""
 WRAPPER_SHARE = 0.8
 """A line with more of the change than this says little by itself: the functions that it called are said as well."""
 _MINUS = "\N{MINUS SIGN}"
@@ -59,6 +61,7 @@ def compared_headline(
     info: SnapshotInfo,
     of: Sequence[AllocationSet],
     lines: Comparison,
+    files: Comparison,
     categories: Comparison | None,
     functions: Comparison | None,
 ) -> HeadlineAnswer:
@@ -69,19 +72,20 @@ def compared_headline(
     named = [] if categories is None else _by_category(categories)
     by_category = listed(named, after - before, unit)
     sentences = [_totals(info, of, before, after, unit, by_category)]
-    rows = _rows(lines)
-    by_line = [Change(_line_words(row), row.difference_bytes) for row in rows]
-    said = listed(by_line, after - before, unit)
-    if said is not None:
+    by_line, by_file = _changes(lines, _line_words), _changes(files, _file_words)
+    # of a single file they say nothing
+    has_moved = len(by_file) > 1 and _moved(whole) >= MOVED * _moved(
+        files.answer("own", "", "difference", 0, 1)
+    )
+    said = listed(by_file if has_moved else by_line, after - before, unit)
+    if said is not None and has_moved:
+        sentences.append(phrase("By file: {files}.", files=said))
+    elif said is not None:
         sentences.append(phrase("By line: {lines}.", lines=said))
     elif before == after:
         sentences.append(phrase("No line differs."))
-    if functions is not None and _is_wrapped(whole, rows):
-        inner = listed(
-            [Change(_function_words(row), row.difference_bytes) for row in _rows(functions)],
-            after - before,
-            unit,
-        )
+    if functions is not None and _is_wrapped(whole, by_line):
+        inner = listed(_changes(functions, _function_words), after - before, unit)
         if inner is not None:
             sentences.append(phrase("Allocated in {functions}.", functions=inner))
     return _answer(sentences)
@@ -201,11 +205,20 @@ def _changed(change: Change, unit: str) -> Text:
     )
 
 
-def _rows(comparison: Comparison) -> list[ComparedRow]:
-    """The rows that grew most and those that shrank most."""
-    grew = comparison.answer("own", "", "increase", 0, MOST).rows
-    shrank = comparison.answer("own", "", "decrease", 0, MOST).rows
-    return list({row.row: row for row in (*grew, *shrank)}.values())
+def _changes(comparison: Comparison, words: Callable[[ComparedRow], Text]) -> list[Change]:
+    """The rows that grew most and those that shrank most, by what is recorded, and what is inferred as one of them.
+
+    A guess of one file could otherwise make up for what the other has recorded.
+    """
+    found = [
+        Change(
+            words(row),
+            row.difference_bytes - (row.after_inferred_bytes - row.before_inferred_bytes),
+        )
+        for row in comparison.recorded_changes(MOST)
+    ]
+    inferred = comparison.inferred_difference()
+    return [*found, Change(phrase("inferred lines"), inferred)] if inferred else found
 
 
 def _by_category(comparison: Comparison) -> list[Change]:
@@ -251,6 +264,14 @@ def _line_words(row: ComparedRow) -> Text:
     return in_a_row([name, in_parentheses(in_a_row(remarks, ", "))], " ") if remarks else name
 
 
+def _file_words(row: ComparedRow) -> Text:
+    place = row.after or row.before
+    if place is None or not place.file:
+        return phrase("no source file")
+    link = LineLink(place.file, 1, "", _NO_FRAME, place.source)
+    return linked(base_line(LineLink(place.file, 0, "", _NO_FRAME)), line=link)
+
+
 def _function_words(row: ComparedRow) -> Text:
     place = row.after or row.before
     if place is None or not place.function:
@@ -261,10 +282,16 @@ def _function_words(row: ComparedRow) -> Text:
     return linked(name, line=LineLink(place.file, place.line, place.function, _NO_FRAME, place.source))
 
 
-def _is_wrapped(total: CompareAnswer, rows: Sequence[ComparedRow]) -> bool:
+def _moved(answer: CompareAnswer) -> int:
+    """How much became more and how much less, together."""
+    parts = (answer.grown, answer.shrunk, answer.only_before, answer.only_after)
+    return sum(abs(each.after_bytes - each.before_bytes) for each in parts)
+
+
+def _is_wrapped(total: CompareAnswer, changes: Sequence[Change]) -> bool:
     """Whether a single line has nearly all that changed in the direction of the total."""
     difference = total.total.after_bytes - total.total.before_bytes
     moved = (total.grown, total.only_after) if difference > 0 else (total.shrunk, total.only_before)
     whole = abs(sum(each.after_bytes - each.before_bytes for each in moved))
-    most = max((row.difference_bytes * (1 if difference > 0 else -1) for row in rows), default=0)
+    most = max((each.difference * (1 if difference > 0 else -1) for each in changes), default=0)
     return 0 < WRAPPER_SHARE * whole <= most

@@ -190,6 +190,20 @@ class Comparison:
             rows=self._rows(page, before, after),
         )
 
+    def recorded_changes(self, count: int) -> list[ComparedRow]:
+        """The ``count`` rows that grew most and those that shrank most, by what isn't inferred to be theirs."""
+        before, after = (each.own for each in self._figures)
+        recorded = [each.own[AMOUNT] - each.inferred[AMOUNT] for each in self._figures]
+        difference = recorded[1] - recorded[0]
+        ends = [np.argsort(key, kind="stable")[:count] for key in (difference, -difference)]
+        chosen = np.unique(np.concatenate(ends))
+        return self._rows(chosen[difference[chosen] != 0], before, after)
+
+    def inferred_difference(self) -> int:
+        """By how much what is inferred to be of a row differs."""
+        before, after = (int(each.inferred[AMOUNT].sum()) for each in self._figures)
+        return after - before
+
     def pairs(self, measure: Measure) -> Iterator[PairedFigures]:
         """Each row that has anything on either side."""
         before, after = (each.own if measure == "own" else each.inclusive for each in self._figures)
