@@ -1,6 +1,7 @@
-// npm test: set-up, then all checks, then a table. `npm test -- --quick` leaves out the network, the slow Python tests
-// and all end-to-end tests but one; `--slow` adds the Python tests that repeat others with more files and in more
-// combinations. `npm test -- --only python,e2e` selects steps, `--verbose` also shows the output of steps that pass.
+// npm test: set-up, then all checks, then a table. `npm test -- --quick` leaves out the network, the slow Python tests,
+// tests/views with its real servers, and all end-to-end tests but one; `--slow` adds the Python tests that repeat others
+// with more files and in more combinations. `npm test -- --only python,e2e` selects steps, `--verbose` also shows the
+// output of steps that pass.
 // Arguments after a second `--` are passed to the one selected step, and of Python's tests they select also those of
 // `--slow`: `npm test -- --only python -- -k timeline`.
 import { existsSync, readFileSync, rmSync } from 'node:fs';
@@ -157,7 +158,7 @@ const STEPS = [
     shown: true,
     writes: true,
     commands: async (rest) => {
-      const files = await bundleUnitTests();
+      const files = await bundleUnitTests({ withServer: !values.quick });
       if (!files.length) throw new Nothing('no unit tests');
       // Node's own choice is one fewer than there are cores, but most of these wait for a server at times.
       const lanes = `--test-concurrency=${Math.min(availableParallelism(), 4)}`;

@@ -5,12 +5,16 @@ import { SourceMap } from 'node:module';
 import path from 'node:path';
 import { CACHE, ROOT } from './paths.mjs';
 
-const FOLDERS = ['tests/webview', 'tests/views', 'tests/extension'];
+const FOLDERS = ['tests/webview', 'tests/extension'];
+/** Tests that ask a real server, which takes four fifths of the time of all. */
+const WITH_SERVER = 'tests/views';
 const BUNDLES = path.join(CACHE, 'unit');
 
 /** @returns {Promise<string[]>} the bundled tests, relative to the root */
-export async function bundleUnitTests() {
-  const tests = FOLDERS.filter((folder) => existsSync(path.join(ROOT, folder)))
+export async function bundleUnitTests({ withServer = true } = {}) {
+  const folders = withServer ? [...FOLDERS, WITH_SERVER] : FOLDERS;
+  const tests = folders
+    .filter((folder) => existsSync(path.join(ROOT, folder)))
     .flatMap((folder) => readdirSync(path.join(ROOT, folder)).map((name) => `${folder}/${name}`))
     .filter((file) => /\.test\.tsx?$/.test(file));
   await rm(BUNDLES, { recursive: true, force: true });
