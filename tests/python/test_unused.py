@@ -16,7 +16,6 @@ CALLED_BY_LIBRARIES = {
     "seekable",  # zipfile
     "dask_setup",  # dask
     "missing_host_key",  # paramiko
-    "_repr_html_",  # notebooks
     "misjudged",  # tests of other packages' packs
 }
 _WORD = re.compile(r"[A-Za-z_]\w*")
