@@ -88,7 +88,9 @@ def overwrite(archive: Path, name: str, filling: Filling) -> None:
     with contextlib.closing(Snapshot.open(archive)) as snapshot:
         column = np.array(snapshot._files.array(name))
     (archive / name).write_bytes(filling(column).tobytes())
-    entry = msgspec.structs.replace(manifest.columns[name], checksum=file_checksum(archive / name))
+    entry = msgspec.structs.replace(
+        manifest.columns[name], bytes=column.nbytes, checksum=file_checksum(archive / name), packing=None
+    )
     columns = {**manifest.columns, name: entry}
     write_manifest(archive, msgspec.structs.replace(manifest, columns=columns, checksum="0" * 16))
     # it is as whole as any

@@ -1,6 +1,10 @@
 """Typed columns: writers and readers agree, and a column that isn't as declared is rejected when it is used."""
 
 import contextlib
+import errno
+import io
+import random
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,10 +16,11 @@ import pytest
 from memlens.ingest import ingest
 from memlens.model.timeline import NEVER
 from memlens.store.columns import Columns, Keyed
+from memlens.store.files import packed
 from memlens.store.files.cache import Cache
-from memlens.store.files.column_files import ColumnFiles
+from memlens.store.files.column_files import ColumnFiles, MappedFiles
 from memlens.store.files.verify import file_checksum
-from memlens.store.manifest import InconsistentError, read_manifest, write_manifest
+from memlens.store.manifest import ArchiveError, InconsistentError, read_manifest, write_manifest
 from memlens.store.models import devices_of
 from memlens.store.samples.columns import Samples
 from memlens.store.snapshot import Snapshot
@@ -144,14 +149,130 @@ def test_only_the_items_that_are_read_are_checked(cache: Cache) -> None:
                 items(Samples.stack, chosen)
 
 
-def test_runs_of_zeros_are_written_unchanged(tmp_path: Path) -> None:
-    columns = ColumnFiles(tmp_path)
-    for name, items in (("all", ()), ("first", (0,)), ("middle", (40_000,)), ("last", (99_999,))):
-        column = np.zeros(100_000, np.uint32)
-        column[list(items)] = 7
-        columns._write_together({name: column})
-        assert (tmp_path / name).read_bytes() == column.tobytes()
-        assert columns.entries[name].checksum == file_checksum(tmp_path / name)
+ROW = np.dtype([("id", "<u8"), ("size", "<u4"), ("kind", "<u2")])
+
+
+def columns_to_pack() -> Iterator[tuple[str, np.ndarray[Any, Any]]]:
+    """Columns that compress well and badly, of all widths and lengths about a block's, and some of many blocks."""
+    numbers = np.random.default_rng(7)
+    for dtype in (np.uint8, np.uint16, np.uint32, np.uint64, np.int64, np.float32):
+        for length in (1, 5_000, 65_536, 65_537, 200_000):
+            yield f"{np.dtype(dtype)}-{length}", (np.arange(length) % 251 * 3).astype(dtype)
+    ends = np.array([0, 2**64 - 1, 2**63, 1, 2**63 - 1] * 20_000, np.uint64)
+    yield "extremes", ends
+    yield "random", numbers.integers(0, 2**32, 100_000).astype(np.uint32)
+    yield "ascending", numbers.integers(0, 50, 700_000).cumsum().astype(np.uint64)
+    rows = np.zeros(300_000, ROW)
+    rows["id"], rows["size"] = np.arange(len(rows)) * 16 + 2**40, numbers.integers(0, 9, len(rows))
+    yield "rows", rows
+    yield "field", rows["size"]
+    # blocks of zeros only, at the beginning, in the middle and at the end
+    for at in (0, 150_000, 399_999):
+        column = np.zeros(400_000, np.uint32)
+        column[at] = 7
+        yield f"zeros-but-{at}", column
+    yield "zeros", np.zeros(400_000, np.uint32)
+
+
+def opened_files(folder: Path, files: ColumnFiles) -> MappedFiles:
+    """The files that were just written."""
+
+    class Manifest:
+        columns = files.entries
+
+    return MappedFiles(folder, Manifest())  # pyrefly: ignore[bad-argument-type]
+
+
+@pytest.mark.parametrize("in_files_from", [0, 1 << 40])
+def test_compressed_columns_are_what_was_written(
+    in_files_from: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(packed, "_LEAST_FILE_BYTES", in_files_from)
+    files = ColumnFiles(tmp_path)
+    columns = dict(columns_to_pack())
+    files._write_together({name: column for name, column in columns.items() if name in ("rows", "field")})
+    for name, column in columns.items():
+        if name not in files.entries:
+            files._write_together({name: column})
+    chance = random.Random(3)
+    for name, column in columns.items():
+        entry = files.entries[name]
+        assert entry.bytes == (tmp_path / name).stat().st_size
+        assert entry.checksum == file_checksum(tmp_path / name)
+        assert (entry.packing is not None) == (column.nbytes >= 1 << 13 and name != "random")
+        chosen = np.array([chance.randrange(len(column)) for _ in range(5)])
+        begin = chance.randrange(len(column))
+        for part in (chosen, slice(begin, begin + 70_000), slice(begin, begin), np.empty(0, np.uint32)):
+            some = opened_files(tmp_path, files).items(name, part)
+            assert some is None or np.array_equal(some, column[part])
+        found = opened_files(tmp_path, files).array(name)
+        assert found.dtype == column.dtype
+        assert not found.flags.writeable
+        assert np.array_equal(found, column)
+    assert sum(entry.bytes for entry in files.entries.values()) < sum(map(np.size, columns.values()))
+
+
+def test_a_few_rows_of_many_are_read_alone(tmp_path: Path) -> None:
+    files = ColumnFiles(tmp_path)
+    column = np.arange(3_000_000, dtype=np.uint32) * 3
+    files._write_together({"column": column})
+    source = opened_files(tmp_path, files)
+    for chosen in (slice(65_530, 65_540), slice(2_999_990, 3_000_010), np.array([7, 2_500_000])):
+        some = source.items("column", chosen)
+        assert some is not None
+        assert some.tolist() == column[chosen].tolist()
+    # where that isn't less work
+    assert source.items("column", slice(0, 1_000_000)) is None
+    assert source.items("column", np.array([3_000_000])) is None
+    # nor after as much work as all of them are
+    numbers = [at for at in range(0, 3_000_000, 65_536) if source.items("column", np.array([at])) is not None]
+    assert 20 < len(numbers) < 46
+    whole = source.array("column")
+    assert opened_files(tmp_path, files).array("column") is whole
+    assert source.items("column", slice(0, 1)) is None
+
+
+def test_a_damaged_block_is_refused(tmp_path: Path) -> None:
+    files, chance = ColumnFiles(tmp_path), random.Random(5)
+    column = np.random.default_rng(1).integers(0, 60_000, 1_200_000).astype(np.uint32)
+    files._write_together({"column": column})
+    path, part = tmp_path / "column", np.array([600_000])
+    data = path.read_bytes()
+    wrong = 0
+    for _ in range(60):
+        damaged = bytearray(data)
+        damaged[chance.randrange(len(data))] ^= 1 << chance.randrange(8)
+        path.write_bytes(damaged)
+        with pytest.raises(ArchiveError, match="damaged"):
+            opened_files(tmp_path, files).array("column")
+        try:
+            some = opened_files(tmp_path, files).items("column", part)
+            assert some is not None
+            assert some.tolist() == column[part].tolist()
+        except ArchiveError:
+            wrong += 1
+    assert 0 < wrong < 60
+    # all of another block, where it is as long
+    path.write_bytes(data[:-8] + data[-4:] + data[-8:-4])
+    for size in (0, 1, len(data) - 1):
+        path.write_bytes(data[:size])
+        with pytest.raises(ArchiveError, match="damaged"):
+            opened_files(tmp_path, files).items("column", part)
+
+
+def test_without_room_on_the_disk_columns_are_unpacked_in_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files = ColumnFiles(tmp_path)
+    column = np.arange(3_000_000, dtype=np.uint32)
+    files._write_together({"column": column})
+
+    class Full(io.BytesIO):
+        def write(self, data: Any, /) -> int:
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(tempfile, "TemporaryFile", lambda **_: Full())
+    assert np.array_equal(opened_files(tmp_path, files).array("column"), column)
 
 
 def test_a_node_comes_after_its_parent(cache: Cache) -> None:

@@ -28,6 +28,9 @@ class Arrays:
     def array(self, file: str) -> np.ndarray[Any, Any]:
         return self.arrays[file]
 
+    def items(self, file: str, chosen: Any) -> np.ndarray[Any, Any]:
+        return self.arrays[file][chosen]
+
 
 def strings_of(end: np.ndarray[Any, Any], utf8: np.ndarray[Any, Any]) -> Strings:
     return Strings(Arrays(string_end=end, string_utf8=utf8), {"strings": len(end), "string bytes": len(utf8)})

@@ -25,8 +25,8 @@ import numpy.typing as npt
 from msgspec import Struct
 
 from memlens.progress import Report
-from memlens.store.files.column_files import mapped
 from memlens.store.files.disk import FullDiskError, make_private, room_in
+from memlens.store.files.packed import mapped
 from memlens.store.files.processes import remove_leftovers
 from memlens.store.files.verify import file_checksum
 from memlens.store.manifest import Origin, checksum_of

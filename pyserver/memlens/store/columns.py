@@ -208,6 +208,9 @@ class Source(Protocol):
     def array(self, file: str) -> Array:
         """A column. Raises ``ArchiveError`` if its file doesn't match the manifest."""
 
+    def items(self, file: str, chosen: slice | npt.NDArray[np.integer]) -> Array | None:
+        """Some items of a column; None where it is better to ask for all. Raises ``ArchiveError``."""
+
 
 class Columns:
     """Columns that belong together, each mapped and checked when it is first used; read-only.
@@ -253,7 +256,12 @@ class Columns:
         whole: npt.NDArray[S] | None = vars(self).get(column.name)
         if whole is not None:
             return whole[chosen]
-        found = self.unchecked(column)[chosen]
+        found: npt.NDArray[S] | None = None
+        if column.name not in self._unchecked:
+            file = self._described(column, column.file)
+            found = None if file is None else self._source.items(file, chosen)
+        if found is None:
+            found = self.unchecked(column)[chosen]
         column.check_some(found, self._counts)
         return found
 
@@ -299,6 +307,11 @@ class Columns:
 
     def _file(self, column: Declared, file: str) -> Array | None:
         """A file's items; only their type and number are checked."""
+        found = self._described(column, file)
+        return None if found is None else self._source.array(found)
+
+    def _described(self, column: Declared, file: str) -> str | None:
+        """A file's name in the archive, None if it has none. Raises :class:`InconsistentError`."""
         file = self._scope + file
         described = self._source.description(file)
         if described is None:
@@ -308,4 +321,4 @@ class Columns:
             raise InconsistentError(f"Column {file} is of another type")
         if column.of is not None and items != column.length(self._counts[column.of]):
             raise InconsistentError(f"Column {file} has another length")
-        return self._source.array(file)
+        return file

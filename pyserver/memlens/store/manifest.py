@@ -21,7 +21,7 @@ from memlens.texts import phrase
 if sys.platform != "win32":
     import fcntl
 
-FORMAT_VERSION = 49
+FORMAT_VERSION = 50
 """Raised whenever an older archive could be misread; such archives are made again."""
 
 FILE_NAME = "manifest.json"
@@ -130,14 +130,26 @@ def _sample_of(path: Path, size: int) -> str:
     return checksum.hexdigest()
 
 
+class Packing(Struct, frozen=True):
+    """How a column is compressed, see ``store/files/packed.py``."""
+
+    rows: int
+    """The rows of a block."""
+    differences: bool
+    """Whether numbers are written as differences."""
+
+
 class ColumnEntry(Struct, frozen=True):
     """A column file: ``dtype`` as NumPy writes it (a list for structured rows), ``count`` rows."""
 
     dtype: Any
     count: int
     bytes: int
+    """The size of the file."""
     checksum: str
     """XXH64 of the file, as 16 hexadecimal digits."""
+    packing: Packing | None = None
+    """None if the file is the rows as they are."""
 
 
 class GraphNames(Struct, frozen=True):

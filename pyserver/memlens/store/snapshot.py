@@ -1,4 +1,4 @@
-"""An archive opened for reading: mapped columns, released at once by :meth:`close`."""
+"""An archive opened for reading: its columns, released at once by :meth:`close`."""
 
 import bisect
 import contextlib
@@ -62,7 +62,7 @@ _MOST_NARROWED = 4
 
 
 class Snapshot(Uncounted):
-    """An open archive; columns are mapped when they are first used. Not thread-safe."""
+    """An open archive; columns are mapped or unpacked when they are first used. Not thread-safe."""
 
     def __init__(self, archive: Path, manifest: Manifest, held: BinaryIO) -> None:
         self.archive = archive

@@ -1,4 +1,4 @@
-"""Writes a model into an archive folder: a flat file for each column, then ``manifest.json``."""
+"""Writes a model into an archive folder: a file for each column, then ``manifest.json``."""
 
 from pathlib import Path
 from typing import assert_never

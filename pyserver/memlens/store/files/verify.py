@@ -69,13 +69,16 @@ def verify(
             ) from error
         if not whole:
             _check_place(archive, held)
-            raise ArchiveError(
-                phrase(
-                    "The archive {archive} is damaged: {name} has the wrong checksum",
-                    archive=archive.name,
-                    name=name,
-                )
-            )
+            raise wrong_checksum(archive, name)
+
+
+def wrong_checksum(archive: Path, name: str) -> ArchiveError:
+    """The error for a file of an archive that isn't what was written."""
+    return ArchiveError(
+        phrase(
+            "The archive {archive} is damaged: {name} has the wrong checksum", archive=archive.name, name=name
+        )
+    )
 
 
 def _check_place(archive: Path, held: BinaryIO) -> None:

@@ -113,6 +113,9 @@ class _Lists:
     def array(self, file: str) -> Array:
         return self._columns[file]
 
+    def items(self, file: str, chosen: slice | npt.NDArray[np.integer]) -> Array:
+        return self._columns[file][chosen]
+
 
 def listed(rows: Iterable[FrameRow], sources: U8 | None = None) -> FrameColumns:
     """Frames that aren't in an archive; ``sources`` are as in the columns, all RECORDED by default."""

@@ -1,0 +1,257 @@
+"""Columns compressed by blocks: how they are written, and read as a whole or a few blocks at a time.
+
+The file has the blocks one after another, then the size of each in 4 bytes. A block is a number of rows, rearranged by
+``kernels/base/planes.pyx``, as a frame of zstd with a checksum; a block of zeros has no bytes. So each block that is
+read is known to be what was written.
+"""
+
+import contextlib
+import math
+import mmap
+import os
+import sys
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from memlens.arrays import U8
+from memlens.kernels.base import planes
+from memlens.kernels.base.checksum import Checksum
+from memlens.store.manifest import ColumnEntry, InconsistentError, Packing
+
+if TYPE_CHECKING:
+    from concurrent.futures import Executor
+
+Rows = npt.NDArray[Any]
+
+_LEVEL = 1
+"""Level 3 takes twice as long for files that are 5% smaller."""
+_LEAST_BYTES = 1 << 13
+"""A smaller column stays as it is."""
+_SAMPLES, _SAMPLED_ROWS = 4, 1 << 11
+_MOST_SHARE = 0.9
+"""A column of which more is left stays as it is."""
+_SIZE = np.dtype("<u4")
+_LEAST_FILE_BYTES = 1 << 22
+_BATCH_BLOCKS = 8
+_LEAST_SHARED_BLOCKS = 4
+_MOST_THREADS = 4
+_ALONE = 16
+"""Blocks are read alone where they are at most one in so many."""
+_MOST_KEPT = 4
+
+
+class DamagedBlockError(Exception):
+    """A block isn't what was written."""
+
+
+class Words(NamedTuple):
+    """The rows of a column as words of equal size."""
+
+    width: int
+    count: int
+
+    @classmethod
+    def of(cls, dtype: np.dtype[Any]) -> "Words":
+        """The largest words that divide every field."""
+        fields = [dtype[name].itemsize for name in dtype.names] if dtype.names else [dtype.itemsize]
+        width = math.gcd(8, *fields)
+        return cls(width, dtype.itemsize // width)
+
+
+def mapped(file: BinaryIO) -> mmap.mmap:
+    """A file's bytes, mapped for reading. Raises OSError, and ValueError for an empty one."""
+    if sys.version_info >= (3, 13):
+        # the map needs no descriptor of its own, and a snapshot of many devices has many columns
+        return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ, trackfd=False)
+    return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+
+
+def little_bytes(rows: Rows) -> U8:
+    """The bytes of rows as archives have them, the lowest of each number first."""
+    little = np.ascontiguousarray(rows, rows.dtype.newbyteorder("<"))
+    return little.view(np.uint8)
+
+
+class Packer:
+    """Compresses blocks. Not thread-safe."""
+
+    def __init__(self) -> None:
+        # imported here, because an archive of small columns needs none
+        import zstandard
+
+        self._compressor = zstandard.ZstdCompressor(_LEVEL, write_checksum=True)
+
+    def packing(self, column: Rows, rows: int) -> Packing | None:
+        """How a column is smallest, by samples of it; None if that is as it is."""
+        if column.nbytes < _LEAST_BYTES:
+            return None
+        last = max(len(column) - _SAMPLED_ROWS, 0)
+        begins = sorted({last * each // (_SAMPLES - 1) for each in range(_SAMPLES)})
+        samples = [column[begin : begin + _SAMPLED_ROWS] for begin in begins]
+        sample, words = little_bytes(np.concatenate(samples)), Words.of(column.dtype)
+        plain, differing = (len(self.pack(sample, words, differences=each)) for each in (False, True))
+        if min(plain, differing) > _MOST_SHARE * sample.size:
+            return None
+        return Packing(rows, differing < plain)
+
+    def pack(self, block: U8, words: Words, *, differences: bool) -> bytes:
+        """A compressed block."""
+        if not (block[0] or block[-1] or block.any()):
+            return b""
+        arranged = np.empty_like(block)
+        planes.split(block, *words, differences, arranged)
+        return self._compressor.compress(arranged.data)
+
+
+def end_of(sizes: list[int]) -> bytes:
+    """What follows the blocks of these sizes."""
+    return np.array(sizes, _SIZE).tobytes()
+
+
+class PackedColumn:
+    """A compressed column. Methods take its open file, and raise :class:`DamagedBlockError` and OSError."""
+
+    def __init__(self, file: str, entry: ColumnEntry, packing: Packing, dtype: np.dtype[Any]) -> None:
+        if packing.rows < 1:
+            raise InconsistentError(f"Column {file} does not fit its description")
+        self._entry = entry
+        self._dtype = dtype
+        self._words = Words.of(dtype)
+        self._differences = packing.differences
+        self._rows = packing.rows
+        self._blocks = -(-entry.count // packing.rows)
+        self._ends: list[int] | None = None
+        self._read_alone = 0
+        self._kept: dict[int, Rows] = {}
+        """The blocks that were read alone last."""
+
+    def whole(self, file: BinaryIO, folder: str | os.PathLike[str]) -> Rows:
+        """All rows: large columns in a mapped file without a name, whose memory the system may take back."""
+        if self._entry.count * self._dtype.itemsize >= _LEAST_FILE_BYTES:
+            # imported here, because small archives have no such columns
+            import tempfile
+
+            # on a disk that is full, or that may not be written to, there is only the memory
+            with contextlib.suppress(OSError), tempfile.TemporaryFile(dir=folder) as decoded:
+                buffer = np.empty(_BATCH_BLOCKS * self._rows, self._dtype)
+                for part in self._batches(file, lambda first, end: buffer[: end - first]):
+                    decoded.write(part.data)
+                decoded.flush()
+                return np.frombuffer(mapped(decoded), self._dtype)
+        rows = np.empty(self._entry.count, self._dtype)
+        for _ in self._batches(file, lambda first, end: rows[first:end]):
+            pass
+        rows.flags.writeable = False
+        return rows
+
+    def items(self, file: BinaryIO, chosen: slice | npt.NDArray[np.integer]) -> Rows | None:
+        """Some rows; None where it is better to read all of them, now or because of what was asked before."""
+        if isinstance(chosen, slice):
+            start, stop, step = chosen.indices(self._entry.count)
+            if step != 1:
+                return None
+            blocks = list(range(start // self._rows, -(-max(stop, start) // self._rows)))
+        else:
+            if len(chosen) and not 0 <= int(chosen.min()) <= int(chosen.max()) < self._entry.count:
+                return None
+            blocks = np.unique(chosen // self._rows).tolist()
+        self._read_alone += sum(block not in self._kept for block in blocks)
+        if len(blocks) * _ALONE > self._blocks or self._read_alone > self._blocks:
+            return None
+        found = {}
+        for block in blocks:
+            kept = self._kept.get(block)
+            found[block] = self._block(file, block) if kept is None else kept
+        older = [each for each in self._kept.items() if each[0] not in found]
+        self._kept = dict(older[-_MOST_KEPT:]) | found
+        if isinstance(chosen, slice):
+            if not blocks:
+                return np.empty(0, self._dtype)
+            before = blocks[0] * self._rows
+            return np.concatenate(list(found.values()))[start - before : stop - before]
+        rows = np.empty(len(chosen), self._dtype)
+        for block, content in found.items():
+            is_in = chosen // self._rows == block
+            rows[is_in] = content[chosen[is_in] - block * self._rows]
+        return rows
+
+    def _block(self, file: BinaryIO, block: int) -> Rows:
+        if self._ends is None:
+            self._ends = self._read_ends(file)
+        begin = self._ends[block - 1] if block else 0
+        file.seek(begin)
+        rows = np.empty(min(self._rows, self._entry.count - block * self._rows), self._dtype)
+        self._unpack(_read(file, self._ends[block] - begin), rows.view(np.uint8))
+        return rows
+
+    def _read_ends(self, file: BinaryIO) -> list[int]:
+        """Where each block ends in the file."""
+        length = self._blocks * _SIZE.itemsize
+        if length > self._entry.bytes:
+            raise DamagedBlockError
+        file.seek(self._entry.bytes - length)
+        ends: list[int] = np.frombuffer(_read(file, length), _SIZE).astype(np.int64).cumsum().tolist()
+        if ends[-1] != self._entry.bytes - length:
+            raise DamagedBlockError
+        return ends
+
+    def _batches(self, file: BinaryIO, place: Callable[[int, int], Rows]) -> Iterator[U8]:
+        """Unpack all blocks, some at a time, into the ``place`` for a range of rows; yield the bytes of these."""
+        ends, checksum = self._read_ends(file), Checksum()
+        file.seek(0)
+        with _threads(self._blocks) as pool:
+            for first in range(0, self._blocks, _BATCH_BLOCKS):
+                last = min(first + _BATCH_BLOCKS, self._blocks)
+                row = first * self._rows
+                rows = place(row, min(last * self._rows, self._entry.count)).view(np.uint8)
+                begins = [ends[block - 1] if block else 0 for block in range(first, last)]
+                data = [_read(file, end - begin) for begin, end in zip(begins, ends[first:last], strict=True)]
+                for block in data:
+                    checksum.update(block)
+                size = self._rows * self._dtype.itemsize
+                into = [rows[at : at + size] for at in range(0, len(rows), size)]
+                # all results are taken, so that errors are raised
+                list((map if pool is None else pool.map)(self._unpack, data, into))
+                yield rows
+        checksum.update(_read(file, self._blocks * _SIZE.itemsize))
+        if checksum.hexdigest() != self._entry.checksum:
+            raise DamagedBlockError
+
+    def _unpack(self, data: bytes, out: U8) -> None:
+        # imported here, because an archive of small columns needs none
+        import zstandard
+
+        if not data:
+            out.fill(0)
+            return
+        try:
+            # a wrong size could be more than there is memory
+            if zstandard.frame_content_size(data) != out.size:
+                raise DamagedBlockError
+            arranged = zstandard.ZstdDecompressor().decompress(data)
+        except zstandard.ZstdError as error:
+            raise DamagedBlockError from error
+        planes.join(np.frombuffer(arranged, np.uint8), *self._words, self._differences, out)
+
+
+def _read(file: BinaryIO, size: int) -> bytes:
+    data = file.read(size)
+    if len(data) != size:
+        raise DamagedBlockError
+    return data
+
+
+@contextlib.contextmanager
+def _threads(blocks: int) -> Iterator["Executor | None"]:
+    """Threads among which many blocks are divided: neither zstd nor the kernel holds the interpreter's lock."""
+    workers = min(os.cpu_count() or 1, _MOST_THREADS)
+    if blocks < _LEAST_SHARED_BLOCKS or workers < 2:
+        yield None
+        return
+    from concurrent.futures import ThreadPoolExecutor
+
+    with ThreadPoolExecutor(workers) as pool:
+        yield pool
