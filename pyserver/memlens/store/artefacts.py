@@ -25,11 +25,12 @@ import numpy.typing as npt
 from msgspec import Struct
 
 from memlens.progress import Report
+from memlens.store.files.column_files import write_column
 from memlens.store.files.disk import FullDiskError, make_private, room_in
-from memlens.store.files.packed import mapped
+from memlens.store.files.packed import PackedColumn, Packer, mapped
 from memlens.store.files.processes import remove_leftovers
 from memlens.store.files.verify import file_checksum
-from memlens.store.manifest import Origin, checksum_of
+from memlens.store.manifest import ColumnEntry, Origin, checksum_of
 from memlens.store.snapshot import Snapshot
 
 T = TypeVar("T")
@@ -38,6 +39,7 @@ logger = logging.getLogger(__name__)
 _WHOLE_NUMBERS = re.compile(r"^[<|]u[1248]$", re.ASCII)
 _ALIGNED_TO = 64
 _MOST_HEADER_BYTES = 1 << 26
+_LENGTH_BYTES = 8
 _MARK = b"MLSEAL1\n"
 _CHECKSUM_BYTES = 8
 SEAL_BYTES = len(_MARK) + 2 * _CHECKSUM_BYTES
@@ -156,41 +158,48 @@ def content(path: Path) -> bytes:
 
 
 class _Header(Struct, frozen=True):
-    columns: dict[str, tuple[str, int]]
-    """NumPy's name of the type, and the number of rows of each column, in the order of writing."""
+    columns: dict[str, tuple[int, ColumnEntry]]
+    """Where each column begins, and what it is."""
     texts: list[str]
 
 
 def write_columns(path: Path, columns: Mapping[str, npt.NDArray[Any]], texts: list[str]) -> None:
     """Write columns of numbers that belong together, and texts.
 
-    The file is a line of JSON that describes the columns, then their bytes, each aligned to 64.
+    The file is the columns, each aligned to 64 bytes and compressed as those of archives are, then JSON that describes
+    them, then the length of that in 8 bytes.
     """
-    little = {
-        name: np.ascontiguousarray(column, column.dtype.newbyteorder("<")) for name, column in columns.items()
-    }
-    header = _Header({name: (column.dtype.str, len(column)) for name, column in little.items()}, texts)
+    entries, packer = {}, Packer()
     with path.open("wb") as file:
-        file.write(msgspec.json.encode(header) + b"\n")
-        for column in little.values():
+        for name, column in columns.items():
             file.write(b"\0" * (-file.tell() % _ALIGNED_TO))
-            file.write(column.data)
+            entries[name] = (file.tell(), write_column(file, column, packer))
+        header = msgspec.json.encode(_Header(entries, texts))
+        file.write(header + len(header).to_bytes(_LENGTH_BYTES, "little"))
 
 
 def read_columns(path: Path) -> tuple[dict[str, npt.NDArray[Any]], list[str]]:
-    """The mapped columns of an artefact, and the texts. Raises OSError, and ValueError for another kind of file."""
+    """The columns of an artefact, and the texts. Raises OSError, and ValueError for another kind of file."""
+    columns = {}
     with path.open("rb") as file:
-        line = file.readline(_MOST_HEADER_BYTES)
-        header = msgspec.json.decode(line, type=_Header)
         data = mapped(file)
-    columns, at = {}, len(line)
-    for name, (kind, rows) in header.columns.items():
-        if not _WHOLE_NUMBERS.match(kind) or rows < 0:
-            raise ValueError(f"column {name} is not of whole numbers")
-        dtype = np.dtype(kind)
-        at += -at % _ALIGNED_TO
-        columns[name] = np.frombuffer(data, dtype, rows, at) if rows else np.empty(0, dtype)
-        at += dtype.itemsize * rows
-    if at != len(data) - SEAL_BYTES:
-        raise ValueError("its columns are not as long as its header says")
+        end = max(len(data) - SEAL_BYTES - _LENGTH_BYTES, 0)
+        length = int.from_bytes(data[end : end + _LENGTH_BYTES], "little")
+        if length > min(end, _MOST_HEADER_BYTES):
+            raise ValueError("its description is longer than the file")
+        header = msgspec.json.decode(data[end - length : end], type=_Header)
+        for name, (begin, entry) in header.columns.items():
+            if not isinstance(entry.dtype, str) or not _WHOLE_NUMBERS.match(entry.dtype):
+                raise ValueError(f"column {name} is not of whole numbers")
+            if begin < 0 or entry.count < 0 or begin + entry.bytes > end - length:
+                raise ValueError(f"column {name} is longer than the file")
+            dtype = np.dtype(entry.dtype)
+            if not entry.count:
+                columns[name] = np.empty(0, dtype)
+            elif entry.packing is None:
+                columns[name] = np.frombuffer(data, dtype, entry.count, begin)
+            else:
+                columns[name] = PackedColumn(name, entry, entry.packing, dtype, begin).whole(
+                    file, path.parent
+                )
     return columns, header.texts

@@ -122,6 +122,7 @@ class _Writing:
         self._packer = packer
         self._packing = packing
         self._file = file
+        self._begin = file.tell()
         self._checksum = Checksum()
         self._sizes: list[int] = []
 
@@ -139,13 +140,21 @@ class _Writing:
         if self._packing is not None:
             self._put(end_of(self._sizes))
         return ColumnEntry(
-            _description(self.column), len(self.column), self._file.tell(), self._checksum.hexdigest(),
+            _description(self.column), len(self.column), self._file.tell() - self._begin, self._checksum.hexdigest(),
             self._packing,
         )  # fmt: skip
 
     def _put(self, data: bytes | memoryview) -> None:
         self._file.write(data)
         self._checksum.update(data)
+
+
+def write_column(file: BinaryIO, column: Array, packer: Packer) -> ColumnEntry:
+    """Write one column where a file is now."""
+    writing = _Writing("", column, packer, packer.packing(column, _APART_ROWS), file)
+    for start in range(0, len(column), _APART_ROWS):
+        writing.write(little_bytes(column[start : start + _APART_ROWS]))
+    return writing.end()
 
 
 def _description(column: Array) -> str | list[list[Any]]:

@@ -1,8 +1,8 @@
 """Columns compressed by blocks: how they are written, and read as a whole or a few blocks at a time.
 
-The file has the blocks one after another, then the size of each in 4 bytes. A block is a number of rows, rearranged by
-``kernels/base/planes.pyx``, as a frame of zstd with a checksum; a block of zeros has no bytes. So each block that is
-read is known to be what was written.
+The file has the blocks one after another, then the size of each in 4 bytes, then the XXH64 of these sizes. A block is a
+number of rows, rearranged by ``kernels/base/planes.pyx``, as a frame of zstd with a checksum; a block of zeros has no
+bytes. So each block that is read is known to be what was written.
 """
 
 import contextlib
@@ -11,6 +11,7 @@ import mmap
 import os
 import sys
 from collections.abc import Callable, Iterator
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
 import numpy as np
@@ -19,7 +20,7 @@ import numpy.typing as npt
 from memlens.arrays import U8
 from memlens.kernels.base import planes
 from memlens.kernels.base.checksum import Checksum
-from memlens.store.manifest import ColumnEntry, InconsistentError, Packing
+from memlens.store.manifest import ColumnEntry, InconsistentError, Packing, checksum_of
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
@@ -34,6 +35,7 @@ _SAMPLES, _SAMPLED_ROWS = 4, 1 << 11
 _MOST_SHARE = 0.9
 """A column of which more is left stays as it is."""
 _SIZE = np.dtype("<u4")
+_CHECKSUM_BYTES = 8
 _LEAST_FILE_BYTES = 1 << 22
 _BATCH_BLOCKS = 8
 _LEAST_SHARED_BLOCKS = 4
@@ -43,7 +45,7 @@ _ALONE = 16
 _MOST_KEPT = 4
 
 
-class DamagedBlockError(Exception):
+class DamagedBlockError(ValueError):
     """A block isn't what was written."""
 
 
@@ -108,22 +110,27 @@ class Packer:
 
 def end_of(sizes: list[int]) -> bytes:
     """What follows the blocks of these sizes."""
-    return np.array(sizes, _SIZE).tobytes()
+    data = np.array(sizes, _SIZE).tobytes()
+    return data + bytes.fromhex(checksum_of(data))
 
 
 class PackedColumn:
     """A compressed column. Methods take its open file, and raise :class:`DamagedBlockError` and OSError."""
 
-    def __init__(self, file: str, entry: ColumnEntry, packing: Packing, dtype: np.dtype[Any]) -> None:
+    def __init__(
+        self, file: str, entry: ColumnEntry, packing: Packing, dtype: np.dtype[Any], begin: int = 0
+    ) -> None:
+        """``begin`` is where in its file it begins."""
         if packing.rows < 1:
             raise InconsistentError(f"Column {file} does not fit its description")
         self._entry = entry
+        self._begin = begin
         self._dtype = dtype
         self._words = Words.of(dtype)
         self._differences = packing.differences
         self._rows = packing.rows
         self._blocks = -(-entry.count // packing.rows)
-        self._ends: list[int] | None = None
+        self._known_bounds: list[int] | None = None
         self._read_alone = 0
         self._kept: dict[int, Rows] = {}
         """The blocks that were read alone last."""
@@ -179,36 +186,43 @@ class PackedColumn:
         return rows
 
     def _block(self, file: BinaryIO, block: int) -> Rows:
-        if self._ends is None:
-            self._ends = self._read_ends(file)
-        begin = self._ends[block - 1] if block else 0
-        file.seek(begin)
+        if self._known_bounds is None:
+            self._known_bounds = self._bounds(self._read_end(file))
+        begin, end = self._known_bounds[block : block + 2]
+        file.seek(self._begin + begin)
         rows = np.empty(min(self._rows, self._entry.count - block * self._rows), self._dtype)
-        self._unpack(_read(file, self._ends[block] - begin), rows.view(np.uint8))
+        self._unpack(_read(file, end - begin), rows.view(np.uint8))
         return rows
 
-    def _read_ends(self, file: BinaryIO) -> list[int]:
-        """Where each block ends in the file."""
-        length = self._blocks * _SIZE.itemsize
-        if length > self._entry.bytes:
+    def _read_end(self, file: BinaryIO) -> bytes:
+        """What follows the blocks."""
+        size = self._blocks * _SIZE.itemsize + _CHECKSUM_BYTES
+        if size > self._entry.bytes:
             raise DamagedBlockError
-        file.seek(self._entry.bytes - length)
-        ends: list[int] = np.frombuffer(_read(file, length), _SIZE).astype(np.int64).cumsum().tolist()
-        if ends[-1] != self._entry.bytes - length:
+        file.seek(self._begin + self._entry.bytes - size)
+        return _read(file, size)
+
+    def _bounds(self, end: bytes) -> list[int]:
+        """Where each block begins in the file, and where the last ends."""
+        data, checksum = end[:-_CHECKSUM_BYTES], end[-_CHECKSUM_BYTES:]
+        if bytes.fromhex(checksum_of(data)) != checksum:
             raise DamagedBlockError
-        return ends
+        bounds: list[int] = [0, *np.frombuffer(data, _SIZE).cumsum(dtype=np.int64).tolist()]
+        if bounds[-1] != self._entry.bytes - len(end):
+            raise DamagedBlockError
+        return bounds
 
     def _batches(self, file: BinaryIO, place: Callable[[int, int], Rows]) -> Iterator[U8]:
         """Unpack all blocks, some at a time, into the ``place`` for a range of rows; yield the bytes of these."""
-        ends, checksum = self._read_ends(file), Checksum()
-        file.seek(0)
+        end, checksum = self._read_end(file), Checksum()
+        bounds = self._bounds(end)
+        file.seek(self._begin)
         with _threads(self._blocks) as pool:
             for first in range(0, self._blocks, _BATCH_BLOCKS):
                 last = min(first + _BATCH_BLOCKS, self._blocks)
                 row = first * self._rows
                 rows = place(row, min(last * self._rows, self._entry.count)).view(np.uint8)
-                begins = [ends[block - 1] if block else 0 for block in range(first, last)]
-                data = [_read(file, end - begin) for begin, end in zip(begins, ends[first:last], strict=True)]
+                data = [_read(file, after - at) for at, after in pairwise(bounds[first : last + 1])]
                 for block in data:
                     checksum.update(block)
                 size = self._rows * self._dtype.itemsize
@@ -216,7 +230,7 @@ class PackedColumn:
                 # all results are taken, so that errors are raised
                 list((map if pool is None else pool.map)(self._unpack, data, into))
                 yield rows
-        checksum.update(_read(file, self._blocks * _SIZE.itemsize))
+        checksum.update(end)
         if checksum.hexdigest() != self._entry.checksum:
             raise DamagedBlockError
 

@@ -77,7 +77,7 @@ def viewport(
     if lit is None and own.whole is own and areas == FIRST_AREAS and _is_about_fit(own, box):
         ready = picture_of(own.info).find(snapshot.origin)
         if ready is not None:
-            with contextlib.suppress(OSError, msgspec.DecodeError):
+            with contextlib.suppress(OSError, ValueError, msgspec.DecodeError):
                 return _read_whole(content(ready))
     return _by_group(snapshot, own, box, filter_text, lit, areas)
 
@@ -119,12 +119,22 @@ def _write_whole(info: DeviceInfo, snapshot: Snapshot, path: Path, _report: Repo
     top = info.peak_bytes * FIT_HEADROOM
     box = Box(_first_axis(info), extent.x0, extent.x1, 0.0, top, FIT_COLUMNS, FIT_ROWS)
     whole = _by_group(snapshot, snapshot.device(info.device), box, "", None, FIRST_AREAS)
+    # imported here, because most pictures are only read
+    import zstandard
+
     # a line of JSON, then the geometry
-    path.write_bytes(msgspec.json.encode(whole.areas) + b"\n" + whole.geometry)
+    path.write_bytes(zstandard.compress(msgspec.json.encode(whole.areas) + b"\n" + whole.geometry))
 
 
 def _read_whole(data: bytes) -> Picture:
-    areas, _, geometry = data.partition(b"\n")
+    """Raises ValueError and DecodeError for something else."""
+    # imported here, because small traces have no such picture
+    import zstandard
+
+    try:
+        areas, _, geometry = zstandard.decompress(data).partition(b"\n")
+    except zstandard.ZstdError as error:
+        raise ValueError("it is not compressed") from error
     return Picture(geometry, msgspec.json.decode(areas, type=list[Area]))
 
 
