@@ -17,8 +17,8 @@ after(() => {
 });
 
 it('what the extension says is in the language of the editor, with its figures', () => {
-  assert.match(whenOf(-7_200_000), /^\[\[2 höûrs~+\] éårlîér~+\]$/);
-  assert.match(whenOf(1000), /^\[\[1 sécönd~+\] låtér~+\]$/);
+  assert.match(whenOf(-7_200_000), /^\[wrîttén \[2 höûrs~+\] éårlîér~+\]$/);
+  assert.match(whenOf(1000), /^\[wrîttén \[1 sécönd~+\] låtér~+\]$/);
   assert.match(problemOf(new Error('gone')).message, /^\[Thé Mémléns sérvér .* \(gone\)~+\]$/);
   assert.match(problemOf(responseError(-32800)).message, /^\[Réådîng wås cåncéll[eé]d~+\]$/);
 });
