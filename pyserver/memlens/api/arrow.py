@@ -1,6 +1,6 @@
 """Tables as Arrow arrays, for pandas, Polars, DuckDB and whatever else takes the PyCapsule interface.
 
-nanoarrow, of a megabyte and without dependencies, has the C structures; it is optional.
+nanoarrow, of 3 MB and without dependencies, has the C structures; it is optional.
 Source: https://arrow.apache.org/docs/format/CDataInterface/PyCapsuleInterface.html
 """
 
