@@ -68,6 +68,7 @@ OF_FLEETS = (
 )  # fmt: skip
 ELSEWHERE = {
     "dump": "of a process: test_dumping.py", "record": "of a process: test_recordings.py",
+    "run": "of a program: test_run.py",
     "lsp": "the requests below", "mcp": "the tools below", "diagnostics": "has no file", "filter": "has no file",
     "completion": "has no file", "new-pack": "has no file", "explain": "of a text: test_explain.py",
 }  # fmt: skip

@@ -283,6 +283,7 @@ LOOKING = {
     "formats/zip_files.py": "members of the file itself",
     "ingest.py": "an archive",
     "model/libraries.py": "files of Memlens",
+    "server/prompts.py": "files of Memlens",
     "packs/pytorch/machinery.py": "files of Memlens",
     "packs/dotnet/dumping.py": "the dump that it writes",
     "packs/jvm/dumping.py": "the dump that it has written",

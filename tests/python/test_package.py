@@ -25,7 +25,8 @@ def test_every_file_of_memlens_is_shipped_and_nothing_else() -> None:
     needed = {
         path.relative_to(ROOT / "pyserver").as_posix()
         for path in (ROOT / "pyserver" / "memlens").rglob("*")
-        if path.suffix in {".py", ".sql", ".toml"} and "tests" not in path.relative_to(ROOT).parts
+        if (path.suffix in {".py", ".sql", ".toml"} or path.name == "SKILL.md")
+        and "tests" not in path.relative_to(ROOT).parts
     }
     template = {
         path.relative_to(ROOT / "pyserver").as_posix()
@@ -41,6 +42,8 @@ def test_every_file_that_the_manifest_names_is_shipped() -> None:
     manifest = json.loads((ROOT / "package.json").read_text("utf-8"))
     named = {manifest["icon"]}
     named |= {entry["path"].removeprefix("./") for entry in manifest["contributes"]["snippets"]}
+    skills = {entry["path"].removeprefix("./") for entry in manifest["contributes"]["chatSkills"]}
+    assert skills <= {name for _, name in extension.python_package("pyserver/")}
     for step in manifest["contributes"]["walkthroughs"][0]["steps"]:
         named |= {step["media"].get("image") or step["media"]["markdown"]}
     commands = {entry["command"] for entry in manifest["contributes"]["commands"]}

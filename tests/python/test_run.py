@@ -153,7 +153,7 @@ def test_what_the_program_brings_stays(tmp_path: Path) -> None:
     program = """
 import json
 assert sys.from_own_site
-assert "memlens" not in str(sys.path[:2])
+assert "launching" not in str(sys.path[:2])
 def handled(*_):
     print("handled")
     raise SystemExit(7)

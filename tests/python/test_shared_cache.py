@@ -159,11 +159,13 @@ def test_an_archive_that_is_removed_while_it_is_shown_gives_correct_answers_or_e
     right = answers(server, opened)
     for archive in archives(cache_folder):
         shutil.rmtree(archive)
+    problem = ""
     try:
         assert answers(server, opened) == right
     except RpcError as error:
-        # what is computed ahead has found out, and the file is read again
-        assert error.data["code"] == "closed"
+        problem = error.data["code"]
+    # what is computed ahead may have found out: then the file is read again
+    assert problem in ("", "closed")
     # requests that weren't made before need columns and tables that are gone
     device = opened["info"]["devices"][0]["device"]
     about = {"snapshot": opened["snapshot"]}
