@@ -40,8 +40,6 @@ export class PlotCamera {
   private place: number | null = null;
   /** The view before details took some of its width, and since. */
   private narrowed: { readonly before: Camera; readonly since: Camera } | null = null;
-  /** The height stays as it is until the user moves, whatever is in view. */
-  private keepsHeight = false;
   private readonly reducedMotion = matchMedia('(prefers-reduced-motion: reduce)');
 
   constructor(
@@ -70,7 +68,7 @@ export class PlotCamera {
 
   /** Whether the height follows from the part of the run in view. */
   get followsHeight(): boolean {
-    return this.fitsHeight && !this.holds && !this.byHand;
+    return this.fitsHeight && !this.holds && !this.byHand && !this.narrowed;
   }
 
   /** What is clicked at stays under the pointer if details open beside the picture. */
@@ -91,7 +89,6 @@ export class PlotCamera {
       const x0 = view.x0 + Math.max(place - to + PLACE_MARGIN_PX, 0) * perPixel;
       const since = { ...view, ...clampWidth(x0, to * perPixel, this.extent) };
       this.narrowed = { before: view, since };
-      this.keepsHeight = true;
       this.seen.value = since;
     } else if (narrowed && to > from && sameCamera(view, narrowed.since)) {
       this.narrowed = null;
@@ -105,8 +102,6 @@ export class PlotCamera {
     this.seen.value = at ? clampCamera(at, extent) : fitAll(extent);
     this.byHand = this.view.y0 > 0;
     this.narrowed = null;
-    // a height that was found before isn't found again: the width may be another
-    this.keepsHeight = this.view.y1 < extent.top;
     this.glide.value = null;
   }
 
@@ -118,7 +113,6 @@ export class PlotCamera {
 
   moveTo(camera: Camera, glide: boolean): void {
     this.narrowed = null;
-    this.keepsHeight = false;
     this.place = null;
     const to = this.fitted(clampCamera(camera, this.extent));
     if (glide && !this.reducedMotion.matches) {
@@ -131,7 +125,7 @@ export class PlotCamera {
 
   /** Another picture knows better how high the memory is that is in view. */
   fitHeight(): void {
-    if (this.glides || this.keepsHeight) return;
+    if (this.glides || this.narrowed) return;
     const { y1 } = this.fitted(this.view);
     if (Math.abs(y1 - this.view.y1) > ROUGHLY * this.view.y1) this.moveTo(this.view, true);
   }
