@@ -29,7 +29,6 @@ import {
   NOTHING_ASKED,
   requestFor,
 } from '../../webview/src/timeline/scene/fetch';
-import { PlotCamera } from '../../webview/src/timeline/plot-camera';
 import { byteTicks, eventTicks, timeTicks } from '../../webview/src/canvas/ticks';
 import { generator } from './support/training-run';
 
@@ -109,47 +108,6 @@ describe('the camera', () => {
     assert.deepEqual(between(a, b, 1), b);
     const half = between(a, b, 0.5);
     assert.ok(Math.abs(Math.log10(half.x1 - half.x0) - 5.5) < 1e-6, 'spans shrink by equal factors');
-  });
-});
-
-describe('a picture beside which details open', () => {
-  const extent = extentOf({ x0: 0, x1: 1000 }, 100, 'event');
-  const [wide, narrow] = [1000, 600];
-  const opened = (px: number): PlotCamera => {
-    Object.assign(globalThis, { matchMedia: () => ({ matches: true }) });
-    const camera = new PlotCamera(() => [], true);
-    camera.stand(extent, null);
-    camera.keepPlace(px);
-    camera.resized(wide, narrow);
-    return camera;
-  };
-  const place = (camera: PlotCamera, width: number, x: number): number =>
-    toPixelX(camera.view, { width, height: 100 }, x);
-
-  it('keeps what is clicked at under the pointer, and all of the run is in view again when they close', () => {
-    const camera = opened(250);
-    assert.equal(place(camera, narrow, 250), 250);
-    assert.deepEqual([camera.view.y0, camera.view.y1], [0, extent.top]);
-    camera.fitHeight();
-    assert.equal(camera.view.y1, extent.top, 'nor does its height change');
-    camera.resized(narrow, wide);
-    assert.deepEqual(camera.view, fitAll(extent));
-  });
-
-  it('moves what they would cover to their edge, and stays where it was moved to meanwhile', () => {
-    const camera = opened(950);
-    assert.ok(place(camera, narrow, 950) < narrow && place(camera, narrow, 950) > narrow - 60);
-    assert.ok(camera.view.x1 <= 1000);
-    camera.moveTo({ ...camera.view, x0: 100, x1: 300 }, false);
-    camera.resized(narrow, wide);
-    assert.deepEqual([camera.view.x0, camera.view.x1], [100, 300]);
-  });
-
-  it('shows the same part of the run in a narrower window', () => {
-    const camera = new PlotCamera(() => [], true);
-    camera.stand(extent, null);
-    camera.resized(wide, narrow);
-    assert.deepEqual(camera.view, fitAll(extent));
   });
 });
 

@@ -35,7 +35,6 @@ export function gestures(picture: Picture): PointerActions {
         return;
       }
       cursors.place(moment);
-      plot.keepPlace(at.x);
       if (hit.band !== null) selection.select(g.allocation[hit.band] ?? 0, moment, false, then);
       else if (hit.merged > 0) selection.selectAt(moment, hit.yBytes, then);
       else selection.clear();

@@ -16,8 +16,6 @@ import {
 import { fittedHeight } from './scene/height';
 
 const GLIDE_MS = 170;
-/** What details would cover stands so far from their edge. */
-const PLACE_MARGIN_PX = 24;
 /** A height that is off by no more needs no other. */
 const ROUGHLY = 0.01;
 
@@ -36,10 +34,6 @@ export class PlotCamera {
   /** Zooming in time leaves the height as it is: by the user's choice, or since a height was chosen by hand. */
   private holds = false;
   private byHand = false;
-  /** The place under the pointer, in pixels of the plot, while what it opens may take some of the picture's width. */
-  private place: number | null = null;
-  /** The view before details took some of its width, and since. */
-  private narrowed: { readonly before: Camera; readonly since: Camera } | null = null;
   private readonly reducedMotion = matchMedia('(prefers-reduced-motion: reduce)');
 
   constructor(
@@ -68,32 +62,7 @@ export class PlotCamera {
 
   /** Whether the height follows from the part of the run in view. */
   get followsHeight(): boolean {
-    return this.fitsHeight && !this.holds && !this.byHand && !this.narrowed;
-  }
-
-  /** What is clicked at stays under the pointer if details open beside the picture. */
-  keepPlace(px: number): void {
-    this.place = px;
-  }
-
-  /**
-   * The plot is as wide as `to` instead of `from`, in pixels. Where details opened by a click took the width, less of the
-   * run is in view, at the same scale; when they close, all of it is again.
-   */
-  resized(from: number, to: number): void {
-    const { place, narrowed, view } = this;
-    this.place = null;
-    if (place !== null && to < from && from > 0 && !this.glides) {
-      const perPixel = (view.x1 - view.x0) / from;
-      // what the details would cover moves to their edge
-      const x0 = view.x0 + Math.max(place - to + PLACE_MARGIN_PX, 0) * perPixel;
-      const since = { ...view, ...clampWidth(x0, to * perPixel, this.extent) };
-      this.narrowed = { before: view, since };
-      this.seen.value = since;
-    } else if (narrowed && to > from && sameCamera(view, narrowed.since)) {
-      this.narrowed = null;
-      this.seen.value = narrowed.before;
-    }
+    return this.fitsHeight && !this.holds && !this.byHand;
   }
 
   /** Stands in another world, at a place of it or before all of it. */
@@ -101,7 +70,6 @@ export class PlotCamera {
     this.extent = extent;
     this.seen.value = at ? clampCamera(at, extent) : fitAll(extent);
     this.byHand = this.view.y0 > 0;
-    this.narrowed = null;
     this.glide.value = null;
   }
 
@@ -112,8 +80,6 @@ export class PlotCamera {
   }
 
   moveTo(camera: Camera, glide: boolean): void {
-    this.narrowed = null;
-    this.place = null;
     const to = this.fitted(clampCamera(camera, this.extent));
     if (glide && !this.reducedMotion.matches) {
       this.glide.value = { from: this.view, to, start: null };
@@ -125,7 +91,7 @@ export class PlotCamera {
 
   /** Another picture knows better how high the memory is that is in view. */
   fitHeight(): void {
-    if (this.glides || this.narrowed) return;
+    if (this.glides) return;
     const { y1 } = this.fitted(this.view);
     if (Math.abs(y1 - this.view.y1) > ROUGHLY * this.view.y1) this.moveTo(this.view, true);
   }
@@ -156,12 +122,6 @@ export class PlotCamera {
     const y1 = fittedHeight(this.pictures(), to, extent);
     return y1 === null ? to : { ...to, y0: 0, y1 };
   }
-}
-
-/** A part of the run so wide, within the run. */
-function clampWidth(x0: number, width: number, { x1: end }: Extent): { x0: number; x1: number } {
-  const from = Math.min(x0, end - width);
-  return { x0: from, x1: from + width };
 }
 
 /** Zooming about a point leaves heights as they are up to rounding. */

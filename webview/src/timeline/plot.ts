@@ -48,8 +48,6 @@ export class Plot {
   private readonly feed: Feed;
   private readonly looking: PlotCamera;
 
-  /** As it was drawn last, in pixels. */
-  private width = 0;
   private device: DeviceInfo | null = null;
   private axis: Axis = 'event';
   private lastMove = 0;
@@ -86,8 +84,6 @@ export class Plot {
       ...{ class: '', roleDescription: kind.role, layers: 0 },
       draw: (now) => this.frame(now),
       resized: () => {
-        this.looking.resized(this.width, this.plotSize.width);
-        this.width = this.plotSize.width;
         this.renderer.resize(this.plotSize);
         this.moved();
       },
@@ -307,11 +303,6 @@ export class Plot {
 
   focus(): void {
     this.area.focus();
-  }
-
-  /** What is clicked at, in CSS pixels of the surface, stays under the pointer if details open beside the picture. */
-  keepPlace(x: number): void {
-    this.looking.keepPlace(x * this.pixelRatio);
   }
 
   moveTo(camera: Camera, glide: boolean): void {
