@@ -215,6 +215,9 @@ class Recording:
         self._has_ended = False
         if signal.getsignal(signal.SIGTERM) is getattr(self, "_own_handler", self):
             signal.signal(signal.SIGTERM, self._before)
+        if self._recorder is not None and not self._recorder.limits_process:
+            # a child that was forked can't use the GPU
+            self._recorder = None
         self._watch()
 
     # ---- limits ----

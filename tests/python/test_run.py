@@ -291,6 +291,20 @@ for rank in "01":
 
 
 @posix
+def test_a_child_that_was_forked_has_no_gpu(tmp_path: Path) -> None:
+    program = """
+import torch
+torch._use()
+child = os.fork()
+if child:
+    assert os.waitpid(child, 0)[1] == 0
+"""
+    errors = run_torch(tmp_path, program)
+    only_file(tmp_path, "end-*.pickle")
+    assert "can't be written" not in errors
+
+
+@posix
 def test_without_a_gpu_python_is_recorded(tmp_path: Path) -> None:
     errors = run_torch(tmp_path, "import torch; leak(1000)", torch=TORCH.replace('"12.4"', "None"))
     assert names_the_line(only_file(tmp_path, "end-*.tracemalloc"), f"leaking.py:{LEAKING_LINE}"), errors
