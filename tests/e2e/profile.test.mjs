@@ -156,7 +156,9 @@ test('the comparison is restored after the view was hidden; a file that fails is
   await vscode.choosePath(/^\//, path.join(vscode.folder, BROKEN));
   await view.locator('.compare-banner', { hasText: BROKEN }).waitFor();
   await view.locator('.compare-banner .button', { hasText: 'Choose Another' }).click();
-  await vscode.pick(vscode.page.locator('.quick-input-list .monaco-list-row', { hasText: 'another of its values' }));
+  await vscode.pick(
+    vscode.page.locator('.quick-input-list .monaco-list-row', { hasText: 'another of its values' }),
+  );
   await view.locator('.compare-summary', { hasText: 'the same' }).waitFor();
 });
 
