@@ -29,6 +29,8 @@ FIXTURES = ROOT / "tests" / "fixtures"
 PACKS = ROOT / "pyserver" / "memlens" / "packs"
 _SNAPSHOT = re.compile(r"[\w.-]+\.(gcdump|heap\w*|hprof|jfr|pickle|pyheap|json)(\.gz|\.zst)?", re.ASCII)
 _PROGRAM = re.compile(r".+\.(py|js|jar)")
+_LOADED_BY = {"pytest": "memlens.testing", "IPython": "memlens.api.magic"}
+"""What itself loads modules of Memlens, by its name."""
 
 _IMPORT_ALL = """
 import importlib, json, pkgutil, sys
@@ -113,7 +115,7 @@ def _imported(root: Path, version: str, python: str) -> Iterator[str]:
     for module, (missing, what) in answer["failed"].items():
         if not has_fleet and missing.partition(".")[0] in OPTIONAL and module.startswith("memlens.fleet"):
             absent += 1
-        elif missing != "pytest" or not module.startswith("memlens.testing"):  # pytest itself loads that
+        elif not module.startswith(_LOADED_BY.get(missing, "-")):
             yield f"Python {version} can't import {module}: {what}"
     rest = f", and not {absent} for want of the packages of fleets" if absent else ""
     print(f"      Python {version} imported {answer['count']} modules{rest}", flush=True)
