@@ -36,7 +36,8 @@ VARIABLE = "MEMLENS_RECORD"
 """The environment variable with the settings, as JSON: the fields of :class:`Settings`."""
 _DESCENDANT = "MEMLENS_RECORD_DESCENDANT"
 """Set for programs that the recorded one starts."""
-_KEEP = 3
+KEEP = 3
+"""How many files of each reason stay unless another number is given."""
 _WATCH_SECONDS = 0.25
 _PART_OF_LIMIT = 0.75
 """At this part of a container's limit a file is written: writing needs memory, and the kernel gives no warning."""
@@ -53,7 +54,7 @@ class Settings:
         by: str = "",
         at_bytes: int | None = None,
         every: int | None = None,
-        keep: int = _KEEP,
+        keep: int = KEEP,
     ) -> None:
         """``folder`` is for the files; ``by`` names the recorder, the first that fits if empty.
 
@@ -88,6 +89,68 @@ class Recorder(Protocol):
         """What counts towards the limit, now."""
 
 
+def say(line: str) -> None:
+    """Print a line for whoever started the program."""
+    with contextlib.suppress(Exception):
+        print(f"memlens: {line}", file=sys.stderr, flush=True)
+
+
+def resident_bytes() -> int:
+    """The memory of this process that is in use; the most there was where only that is known."""
+    try:
+        pages = int(Path("/proc/self/statm").read_text("ascii").split()[1])
+    except (OSError, ValueError, IndexError):
+        import resource
+
+        most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        return most if sys.platform == "darwin" else most * 1024
+    return pages * os.sysconf("SC_PAGE_SIZE")
+
+
+def when_imported(name: str, then: Callable[[ModuleType], None]) -> None:
+    """Call a function with a module after it was imported; now, if it was."""
+    if name in sys.modules:
+        then(sys.modules[name])
+        return
+    sys.meta_path.insert(0, _Waiting(name, then))
+
+
+class _Waiting(importlib.abc.MetaPathFinder):
+    """Finds a module as others do, and has its loader call a function afterwards."""
+
+    def __init__(self, name: str, then: Callable[[ModuleType], None]) -> None:
+        self._name, self._then = name, then
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> importlib.machinery.ModuleSpec | None:
+        """The module's own spec with another loader."""
+        if fullname != self._name:
+            return None
+        with contextlib.suppress(ValueError):
+            sys.meta_path.remove(self)
+        for finder in sys.meta_path:
+            spec = finder.find_spec(fullname, path, target)
+            if spec is not None:
+                if spec.loader is not None:
+                    _call_after(spec.loader, self._then)
+                return spec
+        return None
+
+
+def _call_after(loader: Any, then: Callable[[ModuleType], None]) -> None:
+    run = loader.exec_module
+
+    def run_and_call(module: ModuleType) -> None:
+        run(module)
+        try:
+            then(module)
+        except Exception as error:
+            say(f"nothing is recorded of {module.__name__}: {type(error).__name__}: {error}")
+
+    loader.exec_module = run_and_call
+
+
 class Recording:
     """The recording of this process."""
 
@@ -103,6 +166,11 @@ class Recording:
         self._is_limit_passed = False
 
     # ---- what recorders use ----
+
+    when_imported = staticmethod(when_imported)
+    resident_bytes = staticmethod(resident_bytes)
+    own_file = __file__
+    """That of this module, whose own allocations are left out."""
 
     def begin_next(self) -> bool:
         """Have the next recorder begin that can, or wait; False if there is none."""
@@ -197,11 +265,10 @@ class Recording:
             return
 
         def terminated(number: int, frame: FrameType | None) -> None:
+            self.write("terminated")
             if callable(before):
-                self.write("terminated")
                 before(number, frame)
                 return
-            self.write("terminated")
             signal.signal(number, signal.SIG_DFL)
             os.kill(os.getpid(), number)
 
@@ -254,24 +321,6 @@ def who() -> str:
     return f"rank{rank}-{os.getpid()}" if rank.isdecimal() else str(os.getpid())
 
 
-def say(line: str) -> None:
-    """Print a line for whoever started the program."""
-    with contextlib.suppress(Exception):
-        print(f"memlens: {line}", file=sys.stderr, flush=True)
-
-
-def resident_bytes() -> int:
-    """The memory of this process that is in use; the most there was where only that is known."""
-    try:
-        pages = int(Path("/proc/self/statm").read_text("ascii").split()[1])
-    except (OSError, ValueError, IndexError):
-        import resource
-
-        most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-        return most if sys.platform == "darwin" else most * 1024
-    return pages * os.sysconf("SC_PAGE_SIZE")
-
-
 def container_limit_bytes() -> int | None:
     """The limit of the control group of this process, None if it has none."""
     try:
@@ -294,50 +343,6 @@ def container_limit_bytes() -> int | None:
                 found.append(int(Path(folder, name).read_text("ascii")))
     limits = [each for each in found if 0 < each < _NO_LIMIT_BYTES]
     return min(limits) if limits else None
-
-
-def when_imported(name: str, then: Callable[[ModuleType], None]) -> None:
-    """Call a function with a module after it was imported; now, if it was."""
-    if name in sys.modules:
-        then(sys.modules[name])
-        return
-    sys.meta_path.insert(0, _Waiting(name, then))
-
-
-class _Waiting(importlib.abc.MetaPathFinder):
-    """Finds a module as others do, and has its loader call a function afterwards."""
-
-    def __init__(self, name: str, then: Callable[[ModuleType], None]) -> None:
-        self._name, self._then = name, then
-
-    def find_spec(
-        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
-    ) -> importlib.machinery.ModuleSpec | None:
-        """The module's own spec with another loader."""
-        if fullname != self._name:
-            return None
-        with contextlib.suppress(ValueError):
-            sys.meta_path.remove(self)
-        for finder in sys.meta_path:
-            spec = finder.find_spec(fullname, path, target)
-            if spec is not None:
-                if spec.loader is not None:
-                    _call_after(spec.loader, self._then)
-                return spec
-        return None
-
-
-def _call_after(loader: Any, then: Callable[[ModuleType], None]) -> None:
-    run = loader.exec_module
-
-    def run_and_call(module: ModuleType) -> None:
-        run(module)
-        try:
-            then(module)
-        except Exception as error:
-            say(f"nothing is recorded of {module.__name__}: {type(error).__name__}: {error}")
-
-    loader.exec_module = run_and_call
 
 
 def recorders() -> list[type[Recorder]]:

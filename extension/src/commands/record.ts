@@ -1,5 +1,5 @@
 import * as vscode from 'vscode';
-import { CommandLink, pick, saveDialog, StatusItem } from '../base/window';
+import { CommandLink, pick, saveDialog, showInformation, StatusItem } from '../base/window';
 import type { RecordingRow } from '../../shared/protocol.gen';
 import type { SnapshotEditorProvider } from '../editor/provider';
 import type { Server } from '../server/client';
@@ -88,15 +88,21 @@ async function record(
     alwaysShow: true,
   };
   const listed = await programs(server, ({ recordings }) => recordings.length > 0);
-  const chosen = await pick<typeof start | ProgramItem>(
-    [...(vscode.workspace.isTrusted ? [start] : []), ...listed],
-    {
-      title: vscode.l10n.t('Record Allocations'),
-      placeHolder: vscode.l10n.t('The Java or Node.js program or the page whose allocations are recorded'),
-      matchOnDescription: true,
-      matchOnDetail: true,
-    },
-  );
+  const items = [...(vscode.workspace.isTrusted ? [start] : []), ...listed];
+  if (items.length === 0) {
+    void showInformation(
+      vscode.l10n.t(
+        'None of your processes runs Java or Node.js, and no browser with --remote-debugging-port: only of these does Memlens record allocations. Of others, take heap dumps one after the other.',
+      ),
+    );
+    return;
+  }
+  const chosen = await pick<typeof start | ProgramItem>(items, {
+    title: vscode.l10n.t('Record Allocations'),
+    placeHolder: vscode.l10n.t('The Java or Node.js program or the page whose allocations are recorded'),
+    matchOnDescription: true,
+    matchOnDetail: true,
+  });
   if (chosen === undefined) return;
   if (!('program' in chosen)) {
     await vscode.commands.executeCommand(RUN);

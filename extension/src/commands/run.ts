@@ -141,7 +141,7 @@ async function best(files: vscode.Uri): Promise<vscode.Uri | undefined> {
     const name = bestOf((await vscode.workspace.fs.readDirectory(files)).map(([each]) => each));
     return name === undefined ? undefined : vscode.Uri.joinPath(files, name);
   } catch (error) {
-    // the terminal says why there is none
+    // there is no folder: the terminal shows why
     if (error instanceof vscode.FileSystemError) return undefined;
     throw error;
   }

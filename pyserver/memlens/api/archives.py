@@ -44,7 +44,7 @@ def asked(snapshot: Snapshot, question: Callable[[Snapshot], T]) -> T:
     return answer
 
 
-def has_archive(file: Path, cache: Cache, report: Report) -> None:
+def make_archive_if_missing(file: Path, cache: Cache, report: Report) -> None:
     """Make the archive of a file unless there is one."""
     if _found(file, cache) is None:
         _made(file, cache, report)
@@ -70,13 +70,13 @@ def with_classes(archive: Path, libraries: Libraries) -> Libraries:
     folder.
     """
     with contextlib.closing(Snapshot.open(archive)) as snapshot:
-        asked, known = snapshot.ask(module_places), registry.module_classes(snapshot.info.kind)
-    if not asked or known is None:
+        modules, classes = snapshot.ask(module_places), registry.module_classes(snapshot.info.kind)
+    if not modules or classes is None:
         return libraries
     # imported here, because few files have modules
     from memlens.sources.in_place import in_folder
 
-    return libraries.with_classes(known.classes_at(asked, lambda file: in_folder(file, Path.cwd())))
+    return libraries.with_classes(classes.classes_at(modules, lambda file: in_folder(file, Path.cwd())))
 
 
 def _found(file: Path, cache: Cache) -> Path | None:

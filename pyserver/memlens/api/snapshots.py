@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from pathlib import Path
 from typing import Any, Literal, Self, TypeVar, assert_never
 
-from memlens.api.archives import answered, asked, files_in_filter, has_archive, with_classes
+from memlens.api.archives import answered, asked, files_in_filter, make_archive_if_missing, with_classes
 from memlens.api.comparisons import compared_side
 from memlens.api.heaps import types
 from memlens.api.lines import Definitions, LinesOfProfile, LinesOfTrace, lines
@@ -274,7 +274,7 @@ class Snapshot:
                 phrase("{file} is closed", file=self.path.name), advice=phrase("Open it again.")
             )
         for other in files_in_filter(matching, self.path):
-            Background(lambda file=other: has_archive(file, self._cache, _silent)).result()
+            Background(lambda file=other: make_archive_if_missing(file, self._cache, _silent)).result()
         try:
             return asked(self._archived, question)
         except LackingError as error:

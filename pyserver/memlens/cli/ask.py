@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
-from memlens.api.archives import answered, asked, files_in_filter, has_archive, with_classes
+from memlens.api.archives import answered, asked, files_in_filter, make_archive_if_missing, with_classes
 from memlens.cli.cache import cache_of
 from memlens.cli.progress import reporter
 from memlens.cli.written import filter_of
@@ -39,7 +39,7 @@ def ask(options: argparse.Namespace, question: Callable[[Snapshot], T], path: Pa
 def _ask(options: argparse.Namespace, question: Callable[[Snapshot], T], file: Path) -> T:
     cache, report = cache_of(options), reporter("auto")
     for other in files_in_filter(filter_of(options), file):
-        has_archive(other, cache, report)
+        make_archive_if_missing(other, cache, report)
     return answered(file, cache, report, lambda archive: _answer(archive, options, question))
 
 

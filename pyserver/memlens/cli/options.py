@@ -3,7 +3,8 @@
 import argparse
 import math
 import re
-from pathlib import Path
+import time
+from pathlib import Path, PurePath
 
 from memlens.units import object_id, whole_number
 
@@ -213,3 +214,9 @@ def add_program_options(command: argparse.ArgumentParser) -> None:
                          help="how long to wait for an answer (default: 60)")  # fmt: skip
     add_json(command)
     add_long_work(command)
+
+
+def name_at_this_time(program: str, unnamed: str) -> str:
+    """The default for a file or folder, without an ending: what is recorded, and when."""
+    base = re.sub(r"[^\w.-]+", "-", PurePath(program).stem).strip("-.") or unnamed
+    return f"{base}-{time.strftime('%Y%m%d-%H%M%S')}"

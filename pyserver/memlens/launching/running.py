@@ -3,7 +3,6 @@
 import os
 import signal
 import subprocess
-import time
 from pathlib import Path
 from types import FrameType
 from typing import NamedTuple
@@ -37,7 +36,11 @@ def run(start: Start, folder: Path) -> Ended:
         raise FileError(
             phrase("{program} can't be started: {why}", program=start.arguments[0], why=reason(error))
         ) from error
-    before = {number: signal.signal(number, _passed_on(process)) for number in _signals()}
+
+    def pass_on(number: int, _frame: FrameType | None) -> None:
+        process.send_signal(number)
+
+    before = {number: signal.signal(number, pass_on) for number in _signals()}
     # the terminal sends it to both
     before[signal.SIGINT] = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
@@ -54,23 +57,8 @@ def run(start: Start, folder: Path) -> Ended:
     )
 
 
-def new_folder(program: str) -> Path:
-    """A folder's name that says what ran and when."""
-    base = "".join(
-        letter if letter.isalnum() or letter in "._-" else "-" for letter in Path(program).stem
-    ).strip("-.")
-    return Path(f"{base or 'run'}-{time.strftime('%Y%m%d-%H%M%S')}")
-
-
 def _signals() -> list[signal.Signals]:
     return [getattr(signal, name) for name in _FORWARDED if hasattr(signal, name)]
-
-
-def _passed_on(process: "subprocess.Popen[bytes]"):
-    def passed(number: int, _frame: FrameType | None) -> None:
-        process.send_signal(number)
-
-    return passed
 
 
 def _state(folder: Path) -> dict[Path, tuple[int, int]]:

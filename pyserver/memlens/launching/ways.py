@@ -10,20 +10,11 @@ from typing import NamedTuple
 from memlens.errors import BadRequestError
 from memlens.packs import registry
 from memlens.packs.api import Launch
+from memlens.record import VARIABLE, Settings
 from memlens.texts import as_text, phrase
 
 SITE = Path(__file__).with_name("site")
 """The folder of the module that Python imports when it starts."""
-
-
-class Request(NamedTuple):
-    """What is to be recorded, and when a file is written."""
-
-    folder: Path
-    """For the files; absolute."""
-    at_bytes: int | None = None
-    every: int | None = None
-    keep: int = 3
 
 
 class Start(NamedTuple):
@@ -48,23 +39,21 @@ def way_of(name: str | None, program: str) -> Launch:
 
 
 def start_of(
-    name: str | None, command: Sequence[str], request: Request, environment: Mapping[str, str]
+    name: str | None, command: Sequence[str], settings: Settings, environment: Mapping[str, str]
 ) -> Start:
-    """What to run. Raises :class:`BadRequestError`."""
+    """What to run; the folder of ``settings`` is absolute. Raises :class:`BadRequestError`."""
     way = way_of(name, command[0])
+    folder = Path(settings.folder)
     arguments = list(command)
     if way.arguments is not None:
-        arguments = way.arguments.load()(command, request.folder)
+        arguments = way.arguments.load()(command, folder)
     changed = dict(environment)
     if way.variables is not None:
-        changed |= way.variables.load()(environment, request.folder)
+        changed |= way.variables.load()(environment, folder)
     if way.recorder:
-        settings = {
-            "folder": str(request.folder), "by": way.name if name else "", "at_bytes": request.at_bytes,
-            "every": request.every, "keep": request.keep,
-        }  # fmt: skip
+        settings.by = way.name if name else ""
         paths = [str(SITE), *filter(None, [environment.get("PYTHONPATH")])]
-        changed |= {"MEMLENS_RECORD": json.dumps(settings), "PYTHONPATH": os.pathsep.join(paths)}
-    elif request.at_bytes is not None or request.every is not None:
+        changed |= {VARIABLE: json.dumps(vars(settings)), "PYTHONPATH": os.pathsep.join(paths)}
+    elif settings.at_bytes is not None or settings.every is not None:
         raise BadRequestError(phrase("--at and --every are for programs of Python"))
     return Start(arguments, changed, way)

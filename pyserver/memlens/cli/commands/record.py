@@ -6,15 +6,14 @@ stack holds, at little cost. See [recording](recording.md).
 """
 
 import argparse
-import re
 import signal
 import time
 from collections.abc import Callable
-from pathlib import Path, PurePath
+from pathlib import Path
 from threading import Event
 
 from memlens import limits
-from memlens.cli.options import PROGRAM, add_program_options, seconds
+from memlens.cli.options import PROGRAM, add_program_options, name_at_this_time, seconds
 from memlens.cli.output import json_line, message_line, say
 from memlens.cli.progress import reporter
 from memlens.dumping.options import Recording
@@ -110,10 +109,4 @@ def _until(
 
 def _named_for(program: Program, *, sampling: bool) -> Path:
     way = recording_of(program, sampling=sampling)
-    return Path(_name(program.name) + ("" if way is None else way.ending))
-
-
-def _name(program: str) -> str:
-    """A file's name without its ending: what is recorded, and when."""
-    base = re.sub(r"[^\w.-]+", "-", PurePath(program).stem).strip("-.") or "heap"
-    return f"{base}-{time.strftime('%Y%m%d-%H%M%S')}"
+    return Path(name_at_this_time(program.name, "heap") + ("" if way is None else way.ending))

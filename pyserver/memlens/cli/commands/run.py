@@ -10,14 +10,15 @@ import os
 from pathlib import Path
 
 from memlens.cli.columns import say_paragraph
-from memlens.cli.options import positive, size_bytes
+from memlens.cli.options import name_at_this_time, positive, size_bytes
 from memlens.cli.output import say
 from memlens.cli.parsers import UsageError
 from memlens.errors import FileError, reason
-from memlens.launching.running import Ended, new_folder
+from memlens.launching.running import Ended
 from memlens.launching.running import run as run_to_its_end
-from memlens.launching.ways import Request, Start, start_of
+from memlens.launching.ways import Start, start_of
 from memlens.packs import registry
+from memlens.record import KEEP, Settings
 from memlens.texts import Text, as_text, phrase
 from memlens.units import format_bytes
 
@@ -53,8 +54,8 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
         "--keep",
         type=positive,
         metavar="N",
-        default=3,
-        help="keep the last N files of each reason and process (default: 3)",
+        default=KEEP,
+        help=f"keep the last N files of each reason and process (default: {KEEP})",
     )
     command.add_argument(
         "program", metavar="PROGRAM …", nargs=argparse.REMAINDER, help="the program and its arguments"
@@ -67,10 +68,10 @@ def run(options: argparse.Namespace) -> int:
         raise UsageError(
             phrase("There is no program to run"), advice=phrase("Write it last: memlens run python train.py")
         )
-    folder = (options.folder or new_folder(command[-1] if len(command) < 2 else command[1])).absolute()
-    start = start_of(
-        options.way, command, Request(folder, options.at, options.every, options.keep), os.environ
-    )
+    program = command[-1] if len(command) < 2 else command[1]
+    folder = (options.folder or Path(name_at_this_time(program, "run"))).absolute()
+    settings = Settings(str(folder), "", options.at, options.every, options.keep)
+    start = start_of(options.way, command, settings, os.environ)
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:

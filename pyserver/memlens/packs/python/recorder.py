@@ -1,6 +1,5 @@
 """Records what Python's own allocator holds, by tracemalloc, inside of the program: see ``memlens/record.py``."""
 
-import sys
 import tracemalloc
 from typing import TYPE_CHECKING
 
@@ -29,11 +28,10 @@ class Recorder:
 
     def write(self, path: str) -> None:
         """Write all that is allocated, by its stack."""
-        own = (__file__, sys.modules[type(self._recording).__module__].__file__, tracemalloc.__file__)
-        filters = [tracemalloc.Filter(inclusive=False, filename_pattern=str(file)) for file in own]
+        own = (__file__, self._recording.own_file, tracemalloc.__file__)
+        filters = [tracemalloc.Filter(inclusive=False, filename_pattern=file) for file in own]
         tracemalloc.take_snapshot().filter_traces(filters).dump(path)
 
     def used_bytes(self) -> int:
         """The resident memory of the process."""
-        used: int = sys.modules[type(self._recording).__module__].resident_bytes()
-        return used
+        return self._recording.resident_bytes()

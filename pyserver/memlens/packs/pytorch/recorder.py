@@ -4,7 +4,6 @@ Sources: ``torch/cuda/memory.py`` and ``torch/cuda/__init__.py`` (``_lazy_call``
 """
 
 import importlib.util
-import sys
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -32,7 +31,7 @@ class Recorder:
         spec = importlib.util.find_spec("torch")
         if spec is None:
             return False
-        sys.modules[type(self._recording).__module__].when_imported("torch", self._imported)
+        self._recording.when_imported("torch", self._imported)
         return True
 
     def _imported(self, torch: Any) -> None:
