@@ -2,21 +2,24 @@
 
 * PyTorch's events replayed to their peak, each block charged to the innermost frame outside of libraries, or to the
   category that its event has;
-* `go tool pprof -diff_base`, by innermost function; jemalloc's counts by its own formula;
+* `go tool pprof -diff_base`, by innermost function, or by line where the file names our code; jemalloc's counts by its
+  own formula;
 * V8's nodes added up, and the dominators that Chrome's developer tools compute.
 """
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.python.conftest import real_files, real_heaps, real_profiles
+from tests.python.conftest import ROOT, real_files, real_heaps, real_profiles
 from tests.python.lsp_client import LspClient
 from tests.python.server_harness import open_view, write_snapshot
 
 pytest_plugins = ("tests.python.server_fixtures",)
 
 MINUS = "\N{MINUS SIGN}"
+ORDERS = ROOT / "tests" / "fixtures" / "profiles"
 
 
 def headline(server: LspClient, before: Path, after: Path, *, swapped: bool = False, **of: Any) -> str:
@@ -33,6 +36,15 @@ def headline(server: LspClient, before: Path, after: Path, *, swapped: bool = Fa
         answer = server.request("memlens/compareHeadline", {**pair, **sets})
     assert answer["text"] == " ".join(sentence["text"] for sentence in answer["sentences"])
     return str(answer["text"])
+
+
+def there(real: Callable[[str], list[Path]], rows: list[Any]) -> list[Any]:
+    """Rows with two files in place of their patterns, as far as there are real files."""
+    return [
+        ((first, second), *right)
+        for before, after, *right in rows
+        for first, second in zip(real(before), real(after), strict=True)
+    ]
 
 
 TRACES = [
@@ -62,14 +74,19 @@ TRACES = [
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("before", "after", "right"), TRACES)
-def test_two_traces(server: LspClient, before: str, after: str, right: str) -> None:
-    files = [*real_files(before), *real_files(after)]
-    if len(files) != 2:
-        pytest.skip("needs the real files")
+@pytest.mark.parametrize(("files", "right"), there(real_files, TRACES))
+def test_two_traces(server: LspClient, files: tuple[Path, Path], right: str) -> None:
     assert headline(server, *files).startswith(right)
 
 
+OWN_PROFILES = [
+    (
+        (ORDERS / "orders.before.pb.gz", ORDERS / "orders.pb.gz"),
+        "541 KiB in use instead of 156 KiB, 385 KiB more.",
+        ("By line: orders.go:29 (main.(*shop).take) +194 KiB, orders.go:31 (main.(*shop).take) +124 KiB, "
+         "orders.go:27 (main.(*shop).take) +58.8 KiB."),
+    ),
+]  # fmt: skip
 PROFILES = [
     (
         "pprof/go-heap-base.pb.gz", "pprof/go-heap.pb.gz",
@@ -92,11 +109,8 @@ PROFILES = [
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("before", "after", "whole", "functions"), PROFILES)
-def test_two_profiles(server: LspClient, before: str, after: str, whole: str, functions: str) -> None:
-    files = [*real_profiles(before), *real_profiles(after)]
-    if len(files) != 2:
-        pytest.skip("needs the real files")
+@pytest.mark.parametrize(("files", "whole", "functions"), [*OWN_PROFILES, *there(real_profiles, PROFILES)])
+def test_two_profiles(server: LspClient, files: tuple[Path, Path], whole: str, functions: str) -> None:
     text = headline(server, *files)
     assert text.startswith(whole)
     assert functions in text
@@ -120,11 +134,8 @@ HEAPS = [
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("before", "after", "whole", "new"), HEAPS)
-def test_two_heap_dumps(server: LspClient, before: str, after: str, whole: str, new: str) -> None:
-    files = [*real_heaps(before), *real_heaps(after)]
-    if len(files) != 2:
-        pytest.skip("needs the real files")
+@pytest.mark.parametrize(("files", "whole", "new"), there(real_heaps, HEAPS))
+def test_two_heap_dumps(server: LspClient, files: tuple[Path, Path], whole: str, new: str) -> None:
     text = headline(server, *files)
     assert text.startswith(whole)
     assert new in text

@@ -170,10 +170,10 @@ def test_what_one_trace_says_is_no_more_than_what_two_say(looked_at: Callable[[P
     assert looked > 5
 
 
-@pytest.mark.skipif(not DATA.is_dir(), reason="needs real traces")
 @pytest.mark.parametrize(
     ("program", "smaller", "larger", "other", "reserved"),
-    [
+    DATA.is_dir()
+    * [
         ("niu__forward_and_backward_memory_snapshot_{}__*", 100, 150, 200, True),
         ("niu__forward_and_backward_memory_snapshot_{}__*", 150, 200, 100, True),
         ("niu__forward_memory_snapshot_{}__*", 100, 150, 200, True),
