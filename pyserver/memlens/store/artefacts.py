@@ -27,7 +27,7 @@ from msgspec import Struct
 from memlens.progress import Report
 from memlens.store.files.column_files import write_column
 from memlens.store.files.disk import FullDiskError, make_private, room_in
-from memlens.store.files.packed import PackedColumn, Packer, mapped
+from memlens.store.files.packed import PackedColumn, mapped
 from memlens.store.files.processes import remove_leftovers
 from memlens.store.files.verify import file_checksum
 from memlens.store.manifest import ColumnEntry, Origin, checksum_of
@@ -169,11 +169,11 @@ def write_columns(path: Path, columns: Mapping[str, npt.NDArray[Any]], texts: li
     The file is the columns, each aligned to 64 bytes and compressed as those of archives are, then JSON that describes
     them, then the length of that in 8 bytes.
     """
-    entries, packer = {}, Packer()
+    entries = {}
     with path.open("wb") as file:
         for name, column in columns.items():
             file.write(b"\0" * (-file.tell() % _ALIGNED_TO))
-            entries[name] = (file.tell(), write_column(file, column, packer))
+            entries[name] = (file.tell(), write_column(file, column))
         header = msgspec.json.encode(_Header(entries, texts))
         file.write(header + len(header).to_bytes(_LENGTH_BYTES, "little"))
 

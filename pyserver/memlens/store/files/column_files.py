@@ -18,11 +18,12 @@ from memlens.store.columns import Array, Columns, Count, Declared
 from memlens.store.files.packed import (
     DamagedBlockError,
     PackedColumn,
-    Packer,
     Words,
     end_of,
     little_bytes,
     mapped,
+    pack,
+    packing_of,
 )  # fmt: skip
 from memlens.store.files.verify import wrong_checksum
 from memlens.store.manifest import (
@@ -95,11 +96,10 @@ class ColumnFiles:
         # fields of wide rows share what of these is in the processor's cache
         is_apart = all(column.flags.c_contiguous for column in columns.values())
         rows = _APART_ROWS if is_apart else _TOGETHER_ROWS
-        packer = Packer()
         with contextlib.ExitStack() as stack:
             writings = [
                 _Writing(
-                    name, column, packer, packer.packing(column, rows),
+                    name, column, packing_of(column, rows),
                     stack.enter_context((self.folder / name).open("wb")),
                 )
                 for name, column in columns.items()
@@ -114,12 +114,9 @@ class ColumnFiles:
 class _Writing:
     """A column that is being written."""
 
-    def __init__(
-        self, name: str, column: Array, packer: Packer, packing: Packing | None, file: BinaryIO
-    ) -> None:
+    def __init__(self, name: str, column: Array, packing: Packing | None, file: BinaryIO) -> None:
         self.name = name
         self.column = column
-        self._packer = packer
         self._packing = packing
         self._file = file
         self._begin = file.tell()
@@ -131,7 +128,7 @@ class _Writing:
         if self._packing is None:
             self._put(block.data)
             return
-        packed = self._packer.pack(block, Words.of(self.column.dtype), differences=self._packing.differences)
+        packed = pack(block, Words.of(self.column.dtype), differences=self._packing.differences)
         self._put(packed)
         self._sizes.append(len(packed))
 
@@ -149,9 +146,9 @@ class _Writing:
         self._checksum.update(data)
 
 
-def write_column(file: BinaryIO, column: Array, packer: Packer) -> ColumnEntry:
+def write_column(file: BinaryIO, column: Array) -> ColumnEntry:
     """Write one column where a file is now."""
-    writing = _Writing("", column, packer, packer.packing(column, _APART_ROWS), file)
+    writing = _Writing("", column, packing_of(column, _APART_ROWS), file)
     for start in range(0, len(column), _APART_ROWS):
         writing.write(little_bytes(column[start : start + _APART_ROWS]))
     return writing.end()

@@ -10,7 +10,9 @@ import math
 import mmap
 import os
 import sys
+import threading
 from collections.abc import Callable, Iterator
+from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
@@ -24,6 +26,8 @@ from memlens.store.manifest import ColumnEntry, InconsistentError, Packing, chec
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
+
+    from zstandard import ZstdCompressor, ZstdDecompressor
 
 Rows = npt.NDArray[Any]
 
@@ -77,35 +81,53 @@ def little_bytes(rows: Rows) -> U8:
     return little.view(np.uint8)
 
 
-class Packer:
-    """Compresses blocks. Not thread-safe."""
+class _Zstd(threading.local):
+    """What compresses and decompresses blocks in this thread: making it takes longer than a small column does."""
 
-    def __init__(self) -> None:
-        # imported here, because an archive of small columns needs none
+    # imported here, because an archive of small columns needs none
+    @cached_property
+    def compressor(self) -> "ZstdCompressor":
         import zstandard
 
-        self._compressor = zstandard.ZstdCompressor(_LEVEL, write_checksum=True)
+        return zstandard.ZstdCompressor(_LEVEL, write_checksum=True)
 
-    def packing(self, column: Rows, rows: int) -> Packing | None:
-        """How a column is smallest, by samples of it; None if that is as it is."""
-        if column.nbytes < _LEAST_BYTES:
-            return None
-        last = max(len(column) - _SAMPLED_ROWS, 0)
-        begins = sorted({last * each // (_SAMPLES - 1) for each in range(_SAMPLES)})
-        samples = [column[begin : begin + _SAMPLED_ROWS] for begin in begins]
-        sample, words = little_bytes(np.concatenate(samples)), Words.of(column.dtype)
-        plain, differing = (len(self.pack(sample, words, differences=each)) for each in (False, True))
-        if min(plain, differing) > _MOST_SHARE * sample.size:
-            return None
-        return Packing(rows, differing < plain)
+    @cached_property
+    def decompressor(self) -> "ZstdDecompressor":
+        import zstandard
 
-    def pack(self, block: U8, words: Words, *, differences: bool) -> bytes:
-        """A compressed block."""
-        if not (block[0] or block[-1] or block.any()):
-            return b""
-        arranged = np.empty_like(block)
-        planes.split(block, *words, differences, arranged)
-        return self._compressor.compress(arranged.data)
+        return zstandard.ZstdDecompressor()
+
+
+_zstd = _Zstd()
+
+
+def packing_of(column: Rows, rows: int) -> Packing | None:
+    """How a column is smallest, by samples of it; None if that is as it is."""
+    if column.nbytes < _LEAST_BYTES:
+        return None
+    sample, words = little_bytes(_sample(column)), Words.of(column.dtype)
+    plain, differing = (len(pack(sample, words, differences=each)) for each in (False, True))
+    if min(plain, differing) > _MOST_SHARE * sample.size:
+        return None
+    return Packing(rows, differing < plain)
+
+
+def _sample(column: Rows) -> Rows:
+    """Some rows from everywhere in a column, or all of a short one."""
+    last = len(column) - _SAMPLED_ROWS
+    if last <= _SAMPLED_ROWS * (_SAMPLES - 1):
+        return column
+    begins = [last * each // (_SAMPLES - 1) for each in range(_SAMPLES)]
+    return np.concatenate([column[begin : begin + _SAMPLED_ROWS] for begin in begins])
+
+
+def pack(block: U8, words: Words, *, differences: bool) -> bytes:
+    """A compressed block."""
+    if not (block[0] or block[-1] or block.any()):
+        return b""
+    arranged = np.empty_like(block)
+    planes.split(block, *words, differences, arranged)
+    return _zstd.compressor.compress(arranged.data)
 
 
 def end_of(sizes: list[int]) -> bytes:
@@ -245,7 +267,7 @@ class PackedColumn:
             # a wrong size could be more than there is memory
             if zstandard.frame_content_size(data) != out.size:
                 raise DamagedBlockError
-            arranged = zstandard.ZstdDecompressor().decompress(data)
+            arranged = _zstd.decompressor.decompress(data)
         except zstandard.ZstdError as error:
             raise DamagedBlockError from error
         planes.join(np.frombuffer(arranged, np.uint8), *self._words, self._differences, out)
@@ -261,8 +283,8 @@ def _read(file: BinaryIO, size: int) -> bytes:
 @contextlib.contextmanager
 def _threads(blocks: int) -> Iterator["Executor | None"]:
     """Threads among which many blocks are divided: neither zstd nor the kernel holds the interpreter's lock."""
-    workers = min(os.cpu_count() or 1, _MOST_THREADS)
-    if blocks < _LEAST_SHARED_BLOCKS or workers < 2:
+    # the number of cores is asked last: the system takes longer to say it than a small column to unpack
+    if blocks < _LEAST_SHARED_BLOCKS or (workers := min(os.cpu_count() or 1, _MOST_THREADS)) < 2:
         yield None
         return
     from concurrent.futures import ThreadPoolExecutor
