@@ -321,7 +321,6 @@ LOOKING = {
     "sources/zips.py": "archives of classes",
     "stores.py": NAMED_BY_FILES,
     "views/heap/objects/same_objects.py": "an archive of a file that a filter names, for which the user is asked",
-    "views/sql/query.py": "an archive",
     "views/sql/schema.py": "files of Memlens",
 }
 """Modules above the store that look at a disk, and whose names they look for."""

@@ -586,6 +586,7 @@ INTERNAL = {
     "store/files/searched.py": "an archive",
     "store/files/processes.py": "what killed processes have left",
     "store/manifest.py": "an archive",
+    "store/tables/packed_pages.py": "an archive",
     "store/tables/database_file.py": "an archive",
     "views/findings/ahead.py": "an archive",
     "views/trace/picture/viewport.py": "an archive",

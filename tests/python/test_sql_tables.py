@@ -18,9 +18,11 @@ from memlens.kernels.base.sqlite_trees import Texts
 from memlens.store.snapshot import Snapshot
 from memlens.store.tables import fill as tables
 from memlens.store.tables.database_file import Column, Inserts, Rows, Trees, add_computed, connect
+from memlens.store.tables.packed_pages import uri
 from memlens.store.tables.schema import FILE_NAMES, statements
 from memlens.views.sql.query import SqlSession
 
+READING = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
 LOWEST, HIGHEST = -(2**63), 2**63 - 1
 SCHEMA = """
     CREATE TABLE numbered (number INTEGER PRIMARY KEY, a INTEGER, b INTEGER, twice AS (2 * b), text TEXT);
@@ -39,7 +41,7 @@ def contents(archive: Path) -> dict[str, list[tuple[Any, ...]]]:
     """All rows with their types, each file checked."""
     found: dict[str, list[tuple[Any, ...]]] = {}
     for name in FILE_NAMES.values():
-        with closing(apsw.Connection(str(archive / name), flags=apsw.SQLITE_OPEN_READONLY)) as database:
+        with closing(apsw.Connection(uri(archive / name), flags=READING)) as database:
             add_computed(database, str, str)
             checked(database)
             names: list[Any] = database.execute(
@@ -60,7 +62,8 @@ def counted(archive: Path) -> dict[str, tuple[str, str]]:
     found: dict[str, tuple[str, str]] = {}
     for name in FILE_NAMES.values():
         with closing(apsw.Connection(":memory:")) as database:
-            database.deserialize("main", (archive / name).read_bytes())
+            with closing(apsw.Connection(uri(archive / name), flags=READING)) as packed:
+                database.deserialize("main", packed.serialize("main"))
             told: dict[str, str] = dict(
                 database.execute("SELECT idx, stat FROM sqlite_stat1 WHERE idx NOT NULL")
             )
@@ -234,7 +237,7 @@ def test_no_tree_uses_the_lock_page(tmp_path: Path) -> None:
         database.execute(SCHEMA)
     with path.open("r+b") as file:
         # an empty gibibyte, which takes no space in a sparse file
-        file.truncate((kernel.LOCK_PAGE - 40) * kernel.PAGE_BYTES)
+        file.truncate((kernel.LOCK_PAGE - 10) * kernel.PAGE_BYTES)
     columns, _ = table(1, 20_000, 4)
     with Trees(path) as filler:
         filler.fill("numbered", batches(20_000, columns))

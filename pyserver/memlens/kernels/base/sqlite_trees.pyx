@@ -9,15 +9,16 @@ from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport free, malloc, realloc
 from libc.string cimport memcpy, memset
 
-PAGE_BYTES = 4096
-LOCK_PAGE = 0x40000000 // 4096 + 1
+PAGE_BYTES = 16384
+"""Pages are read and compressed one by one: smaller ones take more room, and larger ones longer to find a row."""
+LOCK_PAGE = 0x40000000 // 16384 + 1
 """The page that SQLite uses for file locks, and that is in no tree."""
 MOST_RECORD_BYTES = 900
-"""Records up to this length fit into a page of either kind of tree without overflow: 1,002 bytes in an index."""
+"""Records up to this length fit into a page of either kind of tree without overflow: 4,086 bytes in an index."""
 MOST_COLUMNS = 32
 
 cdef enum:
-    PAGE = 4096
+    PAGE = 16384
     MOST_RECORD = 900
     # before the record its length and the row's id, and before both a child
     MOST_CELL = 900 + 9 + 9 + 4

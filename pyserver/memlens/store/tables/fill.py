@@ -1,8 +1,8 @@
 """Makes the archive's tables for SQL, beside the columns, when they are first needed.
 
-They are databases, as divided by ``schema.py``; each file is an artefact, see :data:`TABLES`. Long tables are written
-from columns to the files' pages in ranges, so memory does not grow with the snapshot, except for the order of an index:
-24 bytes an allocation. ``tables.sql`` describes the columns.
+They are databases, as divided by ``schema.py``, compressed page by page; each file is an artefact, see :data:`TABLES`.
+Long tables are written from columns to the files' pages in ranges, so memory does not grow with the snapshot, except
+for the order of an index: 24 bytes an allocation. ``tables.sql`` describes the columns.
 """
 
 import functools
@@ -28,10 +28,11 @@ from memlens.store.tables.graph import (
     graph_texts,
 )  # fmt: skip
 from memlens.store.tables.long import fill_allocations, fill_base, fill_events
+from memlens.store.tables.packed_pages import packed
 from memlens.store.tables.schema import FILE_NAMES, PARTS, PARTS_OF, Part, statements
 from memlens.store.tables.short import fill_short
 
-TABLES_VERSION = 23
+TABLES_VERSION = 24
 """Raised whenever the tables of an archive would differ; those of another version are made again."""
 
 _LONGEST_TEXT_BYTES = 200
@@ -66,6 +67,11 @@ def fill(snapshot: Snapshot, report: Report, parts: Iterable[Part] = PARTS) -> b
 
 
 def _fill(part: Part, snapshot: Snapshot, path: Path, report: Report) -> None:
+    with packed(path) as database:
+        _fill_database(part, snapshot, database, report)
+
+
+def _fill_database(part: Part, snapshot: Snapshot, path: Path, report: Report) -> None:
     report("filling", 0.0)
     with closing(connect(path)) as database, database:
         _execute(database, part, "TABLE")

@@ -1,4 +1,4 @@
--- The tables for people who ask an archive in SQL: `sql.db`, filled by store/tables/fill.py when SQL is first wanted.
+-- The tables for people who ask an archive in SQL, filled by store/tables/fill.py when SQL is first wanted.
 --
 -- Sizes are bytes (..._bytes), times are microseconds since the device's first event (..._us). A moment counts a
 -- device's events: moment 0 is the state before the trace, moment 3 the state after its third event.

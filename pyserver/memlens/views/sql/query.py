@@ -32,6 +32,7 @@ from memlens.store.snapshot import Snapshot
 from memlens.store.tables.database_file import add_computed
 from memlens.store.tables.fill import are_filled
 from memlens.store.tables.graph import packages_and_modules
+from memlens.store.tables.packed_pages import uri
 from memlens.store.tables.schema import FILE_NAMES, PARTS, SHARED, Part, parts_of, statements
 from memlens.texts import Text, as_text, phrase
 from memlens.units import shortened
@@ -57,6 +58,8 @@ from memlens.views.sql.what_if import WHAT_IF_FUNCTIONS, add_what_if
 
 _STEPS_BETWEEN_CHECKS = 5_000
 _ROWS_AT_ONCE = 4_096
+_KEPT_KIB = 64 << 10
+"""How much of each file's pages is kept in memory."""
 
 TABLES = (
     "value_types", "samples", "sample_values", "labels", "values",
@@ -467,16 +470,17 @@ def _connect(snapshot: Snapshot, parts: tuple[Part, ...], sets: ObjectSets) -> a
         raise ArchiveError(phrase("The tables for SQL have not been made"))
     flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
     # cached statements would occupy the connection's fast memory (lookaside), which queries then allocate elsewhere
-    connection = apsw.Connection(_uri(snapshot, "base"), flags=flags, statementcachesize=0)
+    connection = apsw.Connection(
+        uri(snapshot.archive / FILE_NAMES["base"]), flags=flags, statementcachesize=0
+    )
     try:
         for part in parts:
             schema = "main"
             if part != "base":
                 schema = f"file_of_{part}"
-                connection.execute(f"ATTACH ? AS {schema}", (_uri(snapshot, part),))
-            connection.pragma(
-                "mmap_size", (snapshot.archive / FILE_NAMES[part]).stat().st_size, schema=schema
-            )
+                connection.execute(f"ATTACH ? AS {schema}", (uri(snapshot.archive / FILE_NAMES[part]),))
+            # pages that are read again needn't be unpacked again
+            connection.pragma("cache_size", -_KEPT_KIB, schema=schema)
         _add_computed(connection, snapshot)
         _restrict(connection, snapshot, sets)
         for schema in connection.db_names():
@@ -521,7 +525,3 @@ def _restrict(connection: apsw.Connection, snapshot: Snapshot, sets: ObjectSets)
     add_live_at(connection, snapshot)
     add_what_if(connection, snapshot)
     add_heap_functions(connection, snapshot, sets)
-
-
-def _uri(snapshot: Snapshot, part: Part) -> str:
-    return f"{(snapshot.archive / FILE_NAMES[part]).resolve().as_uri()}?immutable=1"
