@@ -22,7 +22,6 @@ import hashlib
 import json
 import os
 import random
-import resource
 import select
 import signal
 import sys
@@ -287,6 +286,8 @@ def _content(snapshot: Snapshot) -> bytes:
 
 
 def _resident() -> int:
+    import resource  # which Windows lacks
+
     return int(Path("/proc/self/statm").read_text("ascii").split()[1]) * resource.getpagesize()
 
 

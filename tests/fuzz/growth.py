@@ -10,7 +10,6 @@ processor time, memory, disk (archive and written file) or output.
 import argparse
 import json
 import os
-import resource
 import signal
 import sys
 import tempfile
@@ -144,6 +143,8 @@ def _run(name: str, path: Path, command: str, folder: Path) -> Tried:
 
 def _become(arguments: list[str], printed: Path, errors: Path) -> None:
     """Run a command instead of this process, within limits."""
+    import resource  # which Windows lacks
+
     status = 70
     try:
         os.dup2(os.open(printed, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), 1)

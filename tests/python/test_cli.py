@@ -4,7 +4,6 @@ import copy
 import json
 import os
 import pickle
-import pty
 import re
 import subprocess
 import sys
@@ -18,6 +17,7 @@ from tests.python.command_line import memlens
 from tests.python.conftest import ROOT, event, frame, real_files, real_profiles
 from tests.python.recordings import PPROF, TORCH
 from tests.python.replays import torch as oracle
+from tests.python.systems import needs_posix
 
 from memlens.model.frames import USER
 from memlens.packs.pytorch.frames import source_frame
@@ -287,7 +287,10 @@ def test_ingest_reports_progress(sample: Path, tmp_path: Path, own_cache: Path) 
     assert (out / "manifest.json").is_file()
 
 
+@needs_posix
 def test_ingest_on_a_terminal(sample: Path) -> None:
+    import pty  # which Windows lacks
+
     main, other = pty.openpty()
     done = subprocess.run(
         [sys.executable, "-m", "memlens", "ingest", str(sample)],

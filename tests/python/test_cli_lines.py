@@ -6,7 +6,6 @@ import itertools
 import json
 import os
 import pickle
-import pty
 import re
 import subprocess
 import sys
@@ -20,6 +19,7 @@ from tests.python import terminal
 from tests.python.command_line import memlens
 from tests.python.conftest import ROOT, event, frame
 from tests.python.replays import torch as oracle
+from tests.python.systems import needs_posix
 from tests.python.test_heap_commands import shop
 
 from memlens.cli.columns import Piece, fitted, width_of, without_folders
@@ -272,7 +272,10 @@ def test_what_a_kind_of_file_lacks_is_refused(path: Path, options: tuple[str, ..
     assert path.name in error
 
 
+@needs_posix
 def test_a_terminal_gets_sentences_between_words_and_no_file() -> None:
+    import pty  # which Windows lacks
+
     main, other = pty.openpty()
     # as wide as a terminal that says nothing of its size
     environment = {**os.environ, "COLUMNS": "60"}

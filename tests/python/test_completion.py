@@ -2,7 +2,6 @@
 
 import contextlib
 import os
-import pty
 import re
 import select
 import shutil
@@ -83,6 +82,8 @@ class Zsh:
     """An interactive zsh: only such a one completes."""
 
     def __init__(self, folder: Path) -> None:
+        import pty  # which Windows lacks
+
         self.process, self.terminal = pty.fork()
         if self.process == 0:
             os.chdir(folder)

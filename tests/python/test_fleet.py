@@ -5,7 +5,6 @@ The engine and the store are those of ``.cache/fleet``, which ``npm test`` insta
 
 import json
 import os
-import pty
 import re
 import shutil
 import signal
@@ -31,6 +30,7 @@ from tests.python.fleet_cluster import (
 )
 from tests.python.lsp_client import LspClient, RpcError
 from tests.python.server_harness import wait_until, write_snapshot
+from tests.python.systems import needs_posix
 
 from memlens.fleet.database import FILE_NAME, Database, open_fleet
 from memlens.fleet.engine import Engine, SchedulerError
@@ -188,6 +188,7 @@ def test_a_folder(job: Path, cluster: Cluster, tmp_path: Path, sample: Path) -> 
     assert memlens("fleet", "peaks", out).stdout.startswith("6 snapshots")
 
 
+@needs_posix
 @pytest.mark.slow
 def test_a_dying_worker(job: Path, cluster: Cluster, tmp_path: Path) -> None:
     """A worker dies half-way, and another reads its file; a file that kills all workers gets a row that names them."""
@@ -362,9 +363,12 @@ def test_fetching_a_rank_of_a_store(store: Store, tmp_path: Path) -> None:
         assert [path.name for path in (tmp_path / "copies").rglob("*") if path.is_file()] == ["rank0"]
 
 
+@needs_posix
 @pytest.mark.slow
 def test_a_terminal(job: Path, cluster: Cluster, tmp_path: Path) -> None:
     """While files are read one line is updated; only a line for each problem remains."""
+    import pty  # which Windows lacks
+
     ours, theirs = pty.openpty()
     command = [sys.executable, "-m", "memlens", "fleet", str(job), "--out", str(tmp_path / "out")]
     with subprocess.Popen(

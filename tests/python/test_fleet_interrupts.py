@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 from tests.python.fleet_cluster import HAS_PACKAGES, fleet, start_fleet
 from tests.python.server_harness import wait_until, write_snapshot
+from tests.python.systems import needs_posix
 
 from memlens.fleet import engine
 from memlens.fleet.database import FILE_NAME, open_fleet
@@ -152,6 +153,7 @@ def interrupted(temporary: Path, *arguments: object, after: int) -> tuple[list[s
     return finished + [line["name"] for line in lines_read if line["type"] == "file"], errors
 
 
+@needs_posix
 @pytest.mark.slow
 @pytest.mark.skipif(not HAS_PACKAGES, reason="no .cache/fleet: see test_fleet.py")
 @pytest.mark.usefixtures("_from_a_terminal")

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from tests.python.command_line import memlens
 from tests.python.fleet_cluster import HAS_PACKAGES, PACKAGES
+from tests.python.systems import needs_posix
 
 from memlens.errors import BadRequestError
 from memlens.fleet import engine
@@ -73,6 +74,7 @@ def test_long_messages_are_searched_once(part: str) -> None:
     assert time.process_time() - started < 2
 
 
+@needs_posix
 @pytest.mark.usefixtures("packages")
 def test_a_folder_with_odd_names(tmp_path: Path) -> None:
     """A folder's name with characters of globs, links, hidden files, and names that can't be shown or followed."""

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from tests.python.server_harness import wait_until, write_snapshot
+from tests.python.systems import needs_posix
 
 from memlens.child import IngestError
 from memlens.fleet.reader import Reader, Request
@@ -72,6 +73,7 @@ def test_a_worker_s_memory_settings_do_not_apply_to_its_reader(
     assert b"MALLOC_TRIM" not in Path(f"/proc/{process}/environ").read_bytes()
 
 
+@needs_posix
 @pytest.mark.slow
 @pytest.mark.parametrize("of_reader", [False, True])
 def test_a_death_half_way(

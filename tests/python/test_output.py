@@ -5,7 +5,6 @@ import contextlib
 import json
 import os
 import re
-import resource
 import signal
 import subprocess
 import sys
@@ -17,6 +16,7 @@ from typing import NamedTuple
 import pytest
 from tests.python.command_line import memlens
 from tests.python.conftest import ROOT
+from tests.python.systems import needs_posix
 
 from memlens.dumping import take
 from memlens.dumping.processes import Process
@@ -236,6 +236,7 @@ PROBLEMS: dict[str, BaseException] = {
 """What may end a writing, by what is said of it."""
 
 
+@needs_posix
 @pytest.mark.slow
 @EVERY
 def test_the_old_file_stays_whole_when_writing_fails(
@@ -265,6 +266,8 @@ def test_the_old_file_stays_whole_when_writing_fails(
 
 @contextlib.contextmanager
 def _no_byte_to_a_disk() -> Iterator[None]:
+    import resource  # which Windows lacks
+
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (0, limits[1]))
     try:
@@ -273,6 +276,7 @@ def _no_byte_to_a_disk() -> Iterator[None]:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
 
 
+@needs_posix
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["snapviewer", "redact"])
 def test_the_old_file_stays_whole_when_the_process_is_killed(name: str, folder: Path) -> None:
@@ -504,6 +508,7 @@ def test_what_is_a_snapshot(data: bytes, kind: str | None, tmp_path: Path) -> No
     assert snapshot_format(tmp_path / "file") == kind
 
 
+@needs_posix
 def test_summaries_of_a_fleet_overwrite_nothing(folder: Path, archive: Path) -> None:
     own = folder / "snapshots.parquet"
     own.write_bytes(KEPT)

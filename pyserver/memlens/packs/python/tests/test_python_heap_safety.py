@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from tests.python.graph_reading import load, roots, type_names
+from tests.python.systems import needs_posix
 
 import memlens
 from memlens import dump
@@ -136,6 +137,7 @@ def test_only_the_owner_may_read_a_dump(tmp_path: Path) -> None:
     assert sorted(each.name for each in tmp_path.iterdir()) == ["other", "x.heap"]
 
 
+@needs_posix
 def test_a_folder_or_a_device_is_never_replaced(tmp_path: Path) -> None:
     places = [tmp_path / "folder"]
     places[0].mkdir()

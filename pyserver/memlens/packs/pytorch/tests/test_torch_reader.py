@@ -6,7 +6,6 @@ import json
 import pickle
 import pickletools
 import random
-import resource
 import shutil
 import struct
 import sys
@@ -23,6 +22,7 @@ from tests.python.conftest import REAL, event, frame, real_files
 from tests.python.counted import perhaps
 from tests.python.recordings import TORCH
 from tests.python.replays import torch as oracle
+from tests.python.systems import needs_posix
 from tests.python.tries import tries
 
 from memlens.errors import MemlensError
@@ -618,6 +618,7 @@ BLOWN_UP: dict[str, tuple[bytes, str]] = {
 }
 
 
+@needs_posix
 @pytest.mark.parametrize("name", BLOWN_UP)
 def test_small_files_stay_small(name: str, tmp_path: Path) -> None:
     data, words = BLOWN_UP[name]
@@ -662,6 +663,8 @@ def test_unrecorded_free_has_no_stack(opened: Opened, tmp_path: Path) -> None:
 
 
 def memory_bytes() -> int:
+    import resource  # which Windows lacks
+
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
 
 
@@ -689,6 +692,7 @@ def test_truncated_anywhere(tmp_path: Path, cache: Cache) -> None:
         assert attempt(path, cache) in ("damaged", "not-a-snapshot")
 
 
+@needs_posix
 @pytest.mark.slow
 def test_flipped_anywhere(tmp_path: Path, cache: Cache, sample: Path) -> None:
     """Damaged files: each is an error or is shown, in bounded memory, and none ends the process."""

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from tests.python.conftest import ROOT
 from tests.python.graph_reading import load, type_names
+from tests.python.systems import needs_posix
 
 from memlens.model.graph import Graph
 from memlens.packs.v8.kernels.source_map import segments
@@ -183,6 +184,7 @@ def test_where_a_map_is_searched_for(tmp_path: Path) -> None:
         assert found("code", "a.js.map", name) is None, name
 
 
+@needs_posix
 def test_maps_that_no_bundler_writes(tmp_path: Path) -> None:
     script, path = tmp_path / "a.js", tmp_path / "a.js.map"
     script.write_text("code")
