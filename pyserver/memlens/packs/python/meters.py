@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from memlens.packs.python.recorder import without
 from memlens.store.files.output import Output
 
 _FRAMES = 25
@@ -91,18 +92,8 @@ _OWN_FOLDER = str(Path(__file__).parents[2]) + os.sep
 
 
 def _without_measuring(snapshot: tracemalloc.Snapshot) -> tracemalloc.Snapshot:
-    """Leave out what measuring allocates itself, by the innermost frame.
-
-    ``filter_traces`` compares each trace with each pattern, which takes half a minute for 100,000.
-    """
-    raw: Any = snapshot.traces
-    kept = [
-        trace
-        for trace in raw._traces
-        # domain, size, frames with the innermost first: the file and the line
-        if (file := trace[2][0][0]) not in _MEASURING and not file.startswith(_OWN_FOLDER)
-    ]
-    return tracemalloc.Snapshot(kept, snapshot.traceback_limit)
+    """Leave out what measuring allocates itself."""
+    return without(snapshot, lambda file: file in _MEASURING or file.startswith(_OWN_FOLDER))
 
 
 def _size(snapshot: tracemalloc.Snapshot) -> int:
