@@ -5,6 +5,7 @@ import os
 import re
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ CI = ROOT / "scripts" / "ci"
 pytestmark = pytest.mark.slow
 
 
+@cache
 def parsed(file: Path) -> Any:
     """A file of YAML, by the library that the build has."""
     program = (
@@ -102,10 +104,8 @@ def test_the_action_fails_at_the_line_that_grew(project: Path) -> None:
 
 
 def test_the_action_takes_limits_from_the_project_and_says_what_is_missing(project: Path) -> None:
-    assert (
-        "There is no limit to check"
-        in run_action(project, files="run.pickle").said + run_action(project, files="run.pickle").printed
-    )
+    without = run_action(project, files="run.pickle")
+    assert "There is no limit to check" in without.said + without.printed
     (project / "memlens.toml").write_text('[check]\nmax-peak = "+5%"\n', "utf-8")
     assert run_action(project, files="run.pickle").status == 2
     assert run_action(project, files="run.pickle", against="run.pickle").status == 0

@@ -100,8 +100,9 @@ def test_marked_tests_fail_by_their_limits(pytester: pytest.Pytester, words: tup
             in memlens("lines", file).stdout.splitlines()[1]
         )
         # the next run's files take the place of these
-        run(pytester, "--memlens", "-k", "test_leak")[0].assert_outcomes(failed=1)
-        assert "RefusedError" not in run(pytester, "--memlens", "-k", "test_leak")[1]
+        done, said = run(pytester, "--memlens", "-k", "test_leak")
+        done.assert_outcomes(failed=1)
+        assert "RefusedError" not in said
 
 
 def test_without_the_option_or_without_marks_nothing_is_loaded(pytester: pytest.Pytester) -> None:

@@ -873,7 +873,8 @@ memory = [[line.time, line.rss, line.heap] for line in reader.get_memory_snapsho
 json.dump({"rows": rows, "memory": memory}, sys.stdout)
 """
 
-Places = Counter[tuple[tuple[tuple[str, str, int], ...], str]]
+Place = tuple[tuple[str, str, int], ...]
+Places = Counter[tuple[Place, str]]
 FULL = [path for path in CAPTURES if path.stat().st_size < 400_000 and "aggr" not in path.name]
 
 
@@ -881,20 +882,26 @@ FULL = [path for path in CAPTURES if path.stat().st_size < 400_000 and "aggr" no
 def temporal(path: Path, python: Path) -> dict[str, Any]:
     said = subprocess.run([python, "-c", TEMPORAL, path], check=True, capture_output=True, timeout=120)
     reported: dict[str, Any] = json.loads(said.stdout)
+    # once for all: each sum goes through all rows
+    reported["rows"] = [(place(frames), *rest) for frames, *rest in reported["rows"]]
     return reported
 
 
-def place(frames: Any) -> tuple[tuple[str, str, int], ...]:
+def place(frames: Any) -> Place:
     return tuple((str(name), str(file), int(line)) for name, file, line in frames)
 
 
-def changes_of(profile: Profile, first: int, last: int) -> tuple[Places, Places]:
+def stacks_of(profile: Profile) -> list[Place]:
+    """The stack of each sample."""
+    return [
+        place((f.function, f.file, f.line) for f in unmarked(frames)) for frames, _ in samples_of(profile)
+    ]
+
+
+def changes_of(profile: Profile, stacks: list[Place], first: int, last: int) -> tuple[Places, Places]:
     """What each stack allocated and freed in the bins that end at the edges ``first`` to ``last``."""
     assert profile.times is not None
     begin, end = (int(profile.times.change_offsets[edge]) for edge in (first, last + 1))
-    stacks = [
-        place((f.function, f.file, f.line) for f in unmarked(frames)) for frames, _ in samples_of(profile)
-    ]
     allocated: Places = Counter()
     freed: Places = Counter()
     for row in profile.times.changes[begin:end].tolist():
@@ -936,7 +943,7 @@ def test_what_stacks_allocated_and_freed_over_time(
     assert times.series["live_count"][-1] == value(profile, "leaked_allocations")
     assert times.peaks.max() == value(profile, "peak_bytes")
     assert (times.peaks >= times.series["live_bytes"]).all()
-    chance = random.Random(1)
+    chance, stacks = random.Random(1), stacks_of(profile)
     for _ in range(12):
         first, last = sorted(chance.choices(range(len(ends)), k=2))
         after = ends[first - 1] if first else -1
@@ -945,6 +952,6 @@ def test_what_stacks_allocated_and_freed_over_time(
         for frames, begin, end, size, count in reported["rows"]:
             for sums, when in ((allocated, begin), (freed, end)):
                 if when is not None and after < when <= ends[last]:
-                    sums[place(frames), "bytes"] += size
-                    sums[place(frames), "count"] += count
-        assert changes_of(profile, first, last) == (+allocated, +freed)
+                    sums[frames, "bytes"] += size
+                    sums[frames, "count"] += count
+        assert changes_of(profile, stacks, first, last) == (+allocated, +freed)
