@@ -17,6 +17,7 @@ from memlens.formats.containers import open_source
 from memlens.formats.tools import Tools
 from memlens.kernels.graph import dominators as kernel
 from memlens.kernels.graph import reach, referrers
+from memlens.kernels.graph.columns import References
 from memlens.model.graph import Graph
 
 Rows = npt.NDArray[Any]
@@ -81,7 +82,7 @@ def dominated(
     start, target, kind = graph.references.start, graph.references.target, graph.references.kind
     count = len(graph.objects)
     reached = np.zeros(count, np.uint8)
-    reach.reached_from(start, target, kind, follows, roots, reached)
+    reach.reached_from(References(start, target, kind, follows), roots, reached)
 
     def turned() -> tuple[Rows, Rows, Rows]:
         back = np.empty_like(start), np.empty_like(target), np.empty_like(kind)

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from memlens.kernels.graph import referrers
+from memlens.kernels.graph.columns import References
 
 U8 = npt.NDArray[np.uint8]
 U32 = npt.NDArray[np.uint32]
@@ -36,6 +37,14 @@ class SmallGraph(NamedTuple):
         flat = [edge for edges in self.edges for edge in edges]
         targets = np.array([target for target, _ in flat], np.uint32)
         return starts, targets, np.array([kind for _, kind in flat], np.uint8)
+
+    def references(self) -> References:
+        """The references by source, of which those that retain are followed."""
+        return References(*self.columns(), RETAINS)
+
+    def referrers(self) -> References:
+        """The same by target."""
+        return References(*turned(*self.columns()), RETAINS)
 
     def strong(self, item: int) -> list[int]:
         """What an object refers to by retaining references."""

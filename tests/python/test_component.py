@@ -14,6 +14,7 @@ from tests.python.recordings import LEAK, RAN_OUT
 
 from memlens.cli import main
 from memlens.errors import BadRequestError
+from memlens.kernels.graph.columns import References
 from memlens.kernels.graph.reach import distances
 from memlens.model.timeline import NEVER
 from memlens.store.snapshot import Snapshot
@@ -82,7 +83,7 @@ def lost_without(snapshot: Snapshot, numbers: np.ndarray) -> np.ndarray:
     kind = np.array(stored.kind)
     kind[references_of_all(snapshot, numbers)[0]], follows[unused] = unused, 0
     left = np.empty(len(snapshot.objects.type), np.uint32)
-    distances(stored.start, stored.target, kind, follows, holders(snapshot), left)
+    distances(References(stored.start, stored.target, kind, follows), holders(snapshot), left)
     lost: np.ndarray = (held_distances(snapshot) != NEVER) & (left == NEVER)
     return lost
 

@@ -28,6 +28,7 @@ from memlens.kernels.base.work import Work
 from memlens.kernels.graph import cuts, filtering, freed, nearer, reach, referrers, shortest, together, tree
 from memlens.kernels.graph import dominators as kernel
 from memlens.kernels.graph.alike import first_alike
+from memlens.kernels.graph.columns import References, Sizes
 from memlens.kernels.graph.paths import PathSearch, WaySearch
 from memlens.store.objects import room as room_module
 from memlens.store.objects.compact import NO_OBJECTS, Dominated, compact_tree
@@ -259,9 +260,8 @@ def _distances(graph: SmallGraph) -> dict[int, int]:
 def test_distances() -> None:
     for seed in SEEDS[:500]:
         graph = random_graph(seed)
-        start, target, kind = graph.columns()
         distance = np.empty(len(graph.edges), np.uint32)
-        reach.distances(start, target, kind, RETAINS, np.array(graph.roots, np.uint32), distance)
+        reach.distances(graph.references(), np.array(graph.roots, np.uint32), distance)
         found = {item: far for item, far in enumerate(distance.tolist()) if far != kernel.NONE}
         assert found == _distances(graph)
 
@@ -271,7 +271,7 @@ def test_the_tree_of_shortest_paths() -> None:
         graph = random_graph(seed)
         roots = random.Random(seed).sample(graph.roots, len(graph.roots))
         order, parent = np.empty((2, len(graph.edges)), np.uint32)
-        asked = (*graph.columns(), RETAINS, np.array(roots, np.uint32), order, parent)
+        asked = (graph.references(), np.array(roots, np.uint32), order, parent)
         reached = shortest.first_found(*asked, Work())
         above: dict[int, int | None] = dict.fromkeys(roots)
         for item in (expected := list(above)):
@@ -299,13 +299,13 @@ def test_distances_through_more_kinds_of_references() -> None:
     shortened = 0
     for seed in SEEDS[:500]:
         graph = random_graph(seed)
-        start, target, kind = graph.columns()
         roots, all_kinds = np.array(graph.roots, np.uint32), np.ones(256, np.uint8)
+        every = References(*graph.columns(), all_kinds)
         distance, expected = (np.empty(len(graph.edges), np.uint32) for _ in range(2))
-        reach.distances(start, target, kind, all_kinds, roots, expected)
-        reach.distances(start, target, kind, RETAINS, roots, distance)
+        reach.distances(every, roots, expected)
+        reach.distances(graph.references(), roots, distance)
         shortened += int(np.count_nonzero(distance != expected))
-        nearer.shorten(start, target, kind, all_kinds, all_kinds & ~RETAINS, distance)
+        nearer.shorten(every, all_kinds & ~RETAINS, distance)
         assert (distance == expected).all(), seed
     assert shortened > 100
 
@@ -326,10 +326,11 @@ def test_few_references_of_other_kinds_among_many(weak_kinds: list[int]) -> None
     through[weak_kinds] = 1
     roots = np.arange(0, objects, 500, dtype=np.uint32)
     distance, expected = (np.empty(objects, np.uint32) for _ in range(2))
-    reach.distances(start, target, kind, retains, roots, distance)
-    reach.distances(start, target, kind, retains | through, roots, expected)
+    more = References(start, target, kind, retains | through)
+    reach.distances(References(start, target, kind, retains), roots, distance)
+    reach.distances(more, roots, expected)
     assert np.count_nonzero(distance != expected) > 10
-    nearer.shorten(start, target, kind, retains | through, through, distance)
+    nearer.shorten(more, through, distance)
     assert (distance == expected).all()
 
 
@@ -339,16 +340,14 @@ def test_a_number_out_of_range_is_an_error() -> None:
     for damaged in ((start, np.array([7, 0], np.uint32)), (np.array([0, 9, 2], np.uint64), target),
                     (np.array([0, 1, 1], np.uint64), target)):  # fmt: skip
         with pytest.raises(IndexError):
-            nearer.shorten(*damaged, kind, every, every, np.array([0, kernel.NONE], np.uint32))
+            nearer.shorten(References(*damaged, kind, every), every, np.array([0, kernel.NONE], np.uint32))
     # the same where only the way on from a reference leads there
     far = np.array([0, kernel.NONE], np.uint32)
+    way_on = References(start, np.array([1, 7], np.uint32), np.array([1, 0], np.uint8), every)
     with pytest.raises(IndexError):
-        nearer.shorten(
-            start, np.array([1, 7], np.uint32), np.array([1, 0], np.uint8), every,
-            np.array([0, 1, *[0] * 254], np.uint8), far,
-        )  # fmt: skip
+        nearer.shorten(way_on, np.array([0, 1, *[0] * 254], np.uint8), far)
     with pytest.raises(ValueError, match="for each object"):
-        nearer.shorten(start[:2], target, kind, every, every, far)
+        nearer.shorten(References(start[:2], target, kind, every), every, far)
 
 
 def test_objects_with_a_name() -> None:
@@ -381,7 +380,7 @@ def test_what_is_reached() -> None:
     for seed in SEEDS[:500]:
         graph = random_graph(seed)
         reached = np.full(len(graph.edges), 7, np.uint8)
-        reach.reached_from(*graph.columns(), RETAINS, np.array(graph.roots, np.uint32), reached)
+        reach.reached_from(graph.references(), np.array(graph.roots, np.uint32), reached)
         assert set(np.flatnonzero(reached).tolist()) == graph.reached(graph.roots, frozenset())
         assert reached.max(initial=0) <= 1
 
@@ -400,9 +399,8 @@ def test_a_set_retains_what_roots_do_not_reach_without_it() -> None:
     more, listed = set[int](), set[bool]()
     for seed in SEEDS:
         graph = random_graph(seed, 24 if seed < len(SEEDS) - 100 else 200)
-        start, target, kind = graph.columns()
         distance = np.empty(len(graph.edges), np.uint32)
-        reach.distances(start, target, kind, RETAINS, np.array(graph.roots, np.uint32), distance)
+        reach.distances(graph.references(), np.array(graph.roots, np.uint32), distance)
         above = Computed(graph).dominator_of()
         native = native_of(graph, known=seed % 4 > 0)
         for every in (1, 2, 3, 7, 190):
@@ -412,8 +410,8 @@ def test_a_set_retains_what_roots_do_not_reach_without_it() -> None:
             work, marks = Work(), np.zeros(len(graph.shallow), np.uint8)
             # those that nothing reaches and those that come twice change nothing
             walk = freed.Retained(
-                start, target, kind, *turned(start, target, kind), RETAINS, distance, begin, member,
-                np.array(graph.shallow, np.uint64), native, np.array(chosen + chosen[::3], np.uint32), marks, work,
+                graph.references(), graph.referrers(), Sizes(np.array(graph.shallow, np.uint64), native),
+                distance, begin, member, np.array(chosen + chosen[::3], np.uint32), marks, work,
             )  # fmt: skip
             for at in range(0, walk.steps, 5):
                 walk.follow(at, min(at + 5, walk.steps))
@@ -442,8 +440,9 @@ def test_what_a_set_retains_is_not_looked_for_once_that_is_stopped() -> None:
     distance = np.arange(objects, dtype=np.uint32)
     begin = np.append(start, objects - 1).astype(np.uint32)
     columns = (
-        start, target, kind, *turned(start, target, kind), RETAINS, distance, begin, target,
-        np.ones(objects, np.uint64), np.empty(0, np.uint64), np.zeros(1, np.uint32),
+        References(start, target, kind, RETAINS), References(*turned(start, target, kind), RETAINS),
+        Sizes(np.ones(objects, np.uint64), np.empty(0, np.uint64)), distance, begin, target,
+        np.zeros(1, np.uint32),
     )  # fmt: skip
 
     def retained(work: Work) -> tuple[int, int, int] | None:
@@ -466,23 +465,19 @@ def test_what_a_set_retains_is_not_looked_for_once_that_is_stopped() -> None:
 
 def test_other_walks_end_once_they_are_stopped() -> None:
     chain = SmallGraph([[(item + 1, 0)] for item in range(99)] + [[]], [0], [0] * 100, [1] * 100)
-    start, target, kind = chain.columns()
     work = Work()
     work.stop()
-    counts, sums = (np.zeros(together.MOST_GROUPS, np.uint64) for _ in range(2))
+    found = np.zeros((3, together.MOST_GROUPS), np.uint64)
     asked = (
-        start, target, kind, RETAINS, np.zeros(1, np.uint32), np.empty(0, np.uint64), np.zeros(100, np.uint32),
-        np.ones(1, np.uint64), np.ones(100, np.uint64), counts, sums,
-        np.empty(0, np.uint64), np.empty(0, np.uint64),
+        chain.references(), np.zeros(1, np.uint32), np.empty(0, np.uint64), np.zeros(100, np.uint32),
+        np.ones(1, np.uint64), Sizes(np.ones(100, np.uint64), np.empty(0, np.uint64)), found,
     )  # fmt: skip
     assert not together.retained_together(*asked, work)
-    assert not counts.any()
+    assert not found.any()
     assert together.retained_together(*asked, Work())
-    assert counts[0] == 100
+    assert found[:, 0].tolist() == [100, 100, 0]
     none, above = np.empty(0, np.uint32), np.array([kernel.NONE, *range(99)], np.uint32)
-    others = cuts.OtherHolders(
-        start, target, kind, RETAINS, above, none, none, np.arange(100, dtype=np.uint32)
-    )
+    others = cuts.OtherHolders(chain.references(), above, none, none, np.arange(100, dtype=np.uint32))
     assert others.hold(99, np.array([98], np.uint32), none, 2**40, work) is None
     assert others.hold(99, np.array([98], np.uint32), none, 2**40, Work()) is True
 
@@ -497,11 +492,11 @@ def test_retained_sizes_of_groups_computed_together_equal_those_computed_alone()
         within = min(groups, together.MOST_GROUPS)
         group_of = np.zeros(groups + 1, np.uint64)
         group_of[:within] = np.uint64(1) << np.arange(within, dtype=np.uint64)
-        counts, sums, outside = (np.zeros(together.MOST_GROUPS, np.uint64) for _ in range(3))
+        counts, sums, outside = found = np.zeros((3, together.MOST_GROUPS), np.uint64)
         native = native_of(graph, known=seed % 4 > 0)
         together.retained_together(
-            *graph.columns(), RETAINS, np.unique(np.array(graph.roots, np.uint32)), np.empty(0, np.uint64), types,
-            group_of, np.array(graph.shallow, np.uint64), counts, sums, native, outside, Work(),
+            graph.references(), np.unique(np.array(graph.roots, np.uint32)), np.empty(0, np.uint64), types, group_of,
+            Sizes(np.array(graph.shallow, np.uint64), native), found, Work(),
         )  # fmt: skip
         reached = graph.reached(graph.roots)
         for group in range(within):
@@ -522,7 +517,7 @@ def test_retained_sizes_of_groups_computed_together_equal_those_computed_alone()
 def _paths(graph: SmallGraph, item: int) -> tuple[list[list[int]], bool]:
     is_root = np.zeros(len(graph.edges), np.uint8)
     is_root[graph.roots] = 1
-    search = PathSearch(*turned(*graph.columns()), RETAINS, is_root, item)
+    search = PathSearch(graph.referrers(), is_root, item)
     found = []
     while (path := search.next_path(1_000)) is not None:
         found.append(np.asarray(path).tolist())
@@ -571,10 +566,9 @@ def test_a_way_is_the_shortest_that_avoids_some_objects(many: int, most: int) ->
         )
         avoided = {each for each in graph.objects if rng.random() < 0.2} - {item}
         last = {each for each in graph.objects if rng.random() < 0.2}
-        columns = turned(*graph.columns())
         passes = bool(seed % 2)
         search = WaySearch(
-            *columns, RETAINS, is_root, distance, dominator, item, avoided, last, passes, many=many
+            graph.referrers(), is_root, distance, dominator, item, avoided, last, passes, many=many
         )
         while (path := search.next_path(most)) is None and not search.is_complete:
             assert most == 1
@@ -606,7 +600,7 @@ def test_a_search_for_paths_can_be_limited() -> None:
     chain = SmallGraph([[(item + 1, 0)] for item in range(99)] + [[]], [0], [0] * 100, [1] * 100)
     is_root = np.zeros(100, np.uint8)
     is_root[0] = 1
-    search = PathSearch(*turned(*chain.columns()), RETAINS, is_root, 99)
+    search = PathSearch(chain.referrers(), is_root, 99)
     assert search.next_path(50) is None
     assert not search.is_complete
     path = search.next_path(50)
@@ -622,10 +616,11 @@ def test_followed_references_are_checked() -> None:
     for damaged, place, value in ((0, 51, 2**40), (1, 50, 100), (1, 50, 2**32 - 1)):
         columns = turned(start, target, kind)
         columns[damaged][place] = value
+        referrers_damaged = References(*columns, RETAINS)
         with pytest.raises(IndexError):
-            PathSearch(*columns, RETAINS, is_root, 99).next_path(1_000)
+            PathSearch(referrers_damaged, is_root, 99).next_path(1_000)
         # objects that nothing leads to do no harm
-        assert PathSearch(*columns, RETAINS, is_root, 40).next_path(1_000) is not None
+        assert PathSearch(referrers_damaged, is_root, 40).next_path(1_000) is not None
     none, distance = np.empty(0, np.uint32), np.arange(100, dtype=np.uint32)
     above = np.append(np.uint32(kernel.NONE), np.arange(99, dtype=np.uint32))
     for name, place, value in (
@@ -639,7 +634,8 @@ def test_followed_references_are_checked() -> None:
             above_damaged[place] = value
         else:
             start_damaged[place] = value
-        others = cuts.OtherHolders(start_damaged, target, kind, RETAINS, above_damaged, none, none, distance)
+        damaged_ones = References(start_damaged, target, kind, RETAINS)
+        others = cuts.OtherHolders(damaged_ones, above_damaged, none, none, distance)
         for _ in range(2):
             with pytest.raises(IndexError):
                 others.hold(99, np.array([60], np.uint32), none, 2**40, Work())
@@ -824,7 +820,7 @@ def test_a_chain_of_a_million_objects(tmp_path: Path, monkeypatch: pytest.Monkey
     sums = retained_by_object_group(begin, child, types, 3, retained)
     assert sums.tolist() == [count, count - 1, count - 2]
     distance = np.empty(count, np.uint32)
-    reach.distances(start, target, kind, RETAINS, np.zeros(1, np.uint32), distance)
+    reach.distances(References(start, target, kind, RETAINS), np.zeros(1, np.uint32), distance)
     assert distance[-1] == count - 1
 
 

@@ -11,6 +11,7 @@ from tests.python.command_line import memlens
 from tests.python.heap_files import HeapFile
 
 from memlens.kernels.base.work import Work
+from memlens.kernels.graph.columns import References
 from memlens.kernels.graph.least_cut import least_cut as kernel
 from memlens.model.timeline import NEVER
 from memlens.store.snapshot import Snapshot
@@ -49,11 +50,12 @@ def asked(
     starts = np.searchsorted([target for _, target in rows], np.arange(count + 1)).astype(np.uint64)
     live = reached(pairs, {holder})
     distance = np.array([0 if number in live else NEVER for number in range(count)], np.uint32)
-    follows = np.zeros(256, np.uint8)
+    sources = np.array([source for source, _ in rows], np.uint32)
+    kinds, follows = np.zeros(len(rows), np.uint8), np.zeros(256, np.uint8)
     follows[0] = 1
     found = kernel(
-        starts, np.array([source for source, _ in rows], np.uint32), np.zeros(len(rows), np.uint8), follows,
-        distance, np.empty(0, np.uint32), np.array(sorted(sought), np.uint32), holder, most, 100, 1000, Work(),
+        References(starts, sources, kinds, follows), distance, np.empty(0, np.uint32),
+        np.array(sorted(sought), np.uint32), holder, most, 100, 1000, Work(),
     )  # fmt: skip
     if found is None or isinstance(found, int):
         return found

@@ -6,10 +6,11 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
-from tests.python.graphs import RETAINS, STRONG, U8, U32, WEAK, SmallGraph, native_of, random_graph, turned
+from tests.python.graphs import RETAINS, STRONG, U32, WEAK, SmallGraph, native_of, random_graph, turned
 
 from memlens.kernels.base.work import Work
 from memlens.kernels.graph import reach
+from memlens.kernels.graph.columns import References, Sizes
 from memlens.kernels.graph.freed import Holding
 from memlens.kernels.graph.left_out import LeftOut
 from memlens.kernels.graph.paths import PathSearch
@@ -80,22 +81,13 @@ def _case(seed: int) -> Case:
 
 def _distances(graph: SmallGraph) -> U32:
     distance = np.empty(len(graph.edges), np.uint32)
-    reach.distances(*graph.columns(), RETAINS, np.array(graph.roots, np.uint32), distance)
+    reach.distances(graph.references(), np.array(graph.roots, np.uint32), distance)
     return distance
 
 
-def _holding(case: Case, distance: U32, follows: U8 = RETAINS, *, known: bool = True) -> Holding:
-    columns = case.graph.columns()
-    shallow = np.array(case.graph.shallow, np.uint64)
-    return Holding(
-        *columns,
-        *turned(*columns),
-        follows,
-        shallow,
-        native_of(case.graph, known=known),
-        distance,
-        case.left_out,
-    )
+def _holding(case: Case, distance: U32, *, known: bool = True) -> Holding:
+    sizes = Sizes(np.array(case.graph.shallow, np.uint64), native_of(case.graph, known=known))
+    return Holding(case.graph.references(), case.graph.referrers(), sizes, distance, case.left_out)
 
 
 def test_distances_and_what_is_freed_without_references() -> None:
@@ -156,7 +148,7 @@ def test_paths_avoid_what_is_left_out_and_none_is_missed() -> None:
             continue
         item, is_root = seed % len(graph.edges), np.zeros(len(graph.edges), np.uint8)
         is_root[graph.roots] = 1
-        search = PathSearch(*turned(*graph.columns()), RETAINS, is_root, item, case.left_out)
+        search = PathSearch(graph.referrers(), is_root, item, case.left_out)
         found = []
         while (path := search.next_path(1_000)) is not None:
             found.append(np.asarray(path).tolist())
@@ -183,9 +175,8 @@ def test_steps_upwards_avoid_what_is_left_out() -> None:
         columns, distance = case.graph.columns(), _distances(case.left)
         items = np.flatnonzero((distance != NONE) & (distance > 0)).astype(np.uint32)
         above, rows = np.empty(len(items), np.uint32), np.empty(len(items), np.uint64)
-        looked_at = one_up(
-            *columns, *turned(*columns), RETAINS, distance, items, above, rows, 1 << 40, case.left_out
-        )
+        both = case.graph.references(), case.graph.referrers()
+        looked_at = one_up(*both, distance, items, above, rows, 1 << 40, case.left_out)
         assert looked_at is not None
         starts, targets, kinds = columns
         for item, source, row in zip(items.tolist(), above.tolist(), rows.tolist(), strict=True):
@@ -232,7 +223,7 @@ def test_numbers_out_of_range_are_errors() -> None:
         with pytest.raises(IndexError):
             LeftOut(*damaged, kind).add_name(names, by_text, 0, Work())
     whole, back = (start, target, kind), turned(start, target, kind)
-    left_out = LeftOut(*whole)
+    left_out, sizes = LeftOut(*whole), Sizes(shallow, shallow)
     left_out.add_objects(one)
     for columns in (
         (start, np.array([7, 0], np.uint32), kind, *back),
@@ -240,8 +231,17 @@ def test_numbers_out_of_range_are_errors() -> None:
         (*whole, back[0], np.array([7, 7], np.uint32), back[2]),
     ):
         with pytest.raises(IndexError):
-            Holding(*columns, RETAINS, shallow, shallow, far.copy(), left_out).move_away(NO_NUMBERS, Work())
+            Holding(
+                References(*columns[:3], RETAINS),
+                References(*columns[3:], RETAINS),
+                sizes,
+                far.copy(),
+                left_out,
+            ).move_away(NO_NUMBERS, Work())
+    both = References(*whole, RETAINS), References(*back, RETAINS)
     with pytest.raises(ValueError, match="for each object"):
-        Holding(*whole, *back, RETAINS, shallow, shallow, far[:1], left_out)
+        Holding(*both, sizes, far[:1], left_out)
     with pytest.raises(ValueError, match="native bytes of each"):
-        Holding(*whole, *back, RETAINS, shallow, shallow[:1], far, left_out)
+        Sizes(shallow, shallow[:1])
+    with pytest.raises(ValueError, match="a kind for each reference"):
+        References(start, target, kind[:1], RETAINS)

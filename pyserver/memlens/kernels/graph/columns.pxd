@@ -1,10 +1,10 @@
 # Columns of a graph of objects, and what walks over them share.
 #
 # References are columns by source: those of object ``o`` are ``start[o]`` to ``start[o + 1]`` of ``target`` and
-# ``kind``. Turned around, ``back_start``, ``back`` and ``back_kind`` have the sources of those to each object, and
-# their kinds. ``follows`` has an item for each number of a byte: whether references of that kind are followed. Columns
-# of archives are checked by whoever maps them, except where a kernel says that it checks what it uses; so are numbers
-# of objects that come from outside.
+# ``kind``. Those of ``back`` are turned around: ``target`` has the sources of the references to each object.
+# ``follows`` has an item for each number of a byte: whether references of that kind are followed. Columns of archives
+# are checked by whoever maps them, except where a kernel says that it checks what it uses; so are numbers of objects
+# that come from outside.
 
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
 
@@ -27,17 +27,22 @@ cdef struct Graph:
     const uint32_t *target
     const uint8_t *kind
     const uint8_t *follows
+    size_t objects
+    uint64_t references
 
 
-cdef inline Graph graph_of(
-    const uint64_t[::1] start, const uint32_t[::1] target, const uint8_t[::1] kind, const uint8_t[::1] follows
-) noexcept:
-    cdef Graph graph
-    graph.start = &start[0]
-    graph.target = &target[0] if target.shape[0] else NULL
-    graph.kind = &kind[0] if kind.shape[0] else NULL
-    graph.follows = &follows[0]
-    return graph
+cdef class References:
+    cdef Graph graph        # the same columns, for loops
+    cdef const uint64_t[::1] _start
+    cdef const uint32_t[::1] _target
+    cdef const uint8_t[::1] _kind, _follows
+
+
+cdef class Sizes:
+    cdef const uint64_t *shallow
+    cdef const uint64_t *native     # NULL where none is known
+    cdef size_t objects
+    cdef const uint64_t[::1] _shallow, _native
 
 
 cdef inline void fetch(const Graph *graph, const uint32_t *queue, size_t first, size_t last) noexcept nogil:

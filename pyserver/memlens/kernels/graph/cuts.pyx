@@ -7,7 +7,7 @@ from libc.string cimport memset
 
 from memlens.kernels.base.vectors cimport Vector, vector_free, vector_init, vector_push_u32
 from memlens.kernels.base.work cimport LOOK_EVERY, STOPPED, Work, look
-from memlens.kernels.graph.columns cimport NO_NUMBER, OUT_OF_RANGE, fail
+from memlens.kernels.graph.columns cimport NO_NUMBER, OUT_OF_RANGE, Graph, References, Sizes, fail
 
 cdef enum:
     WITHIN = 1
@@ -29,18 +29,29 @@ cdef Py_ssize_t first_of(const uint32_t[::1] ascending, uint32_t item) noexcept 
     return low
 
 
+cdef class Dominated:
+    """What each object immediately dominates: from ``start`` on in ``item``.
+
+    But objects ``moved`` are dominated by those of ``moved_to``, which ascend.
+    """
+
+    cdef const uint32_t[::1] start, item, moved, moved_to
+
+    def __cinit__(
+        self,
+        const uint32_t[::1] start,
+        const uint32_t[::1] item,
+        const uint32_t[::1] moved,
+        const uint32_t[::1] moved_to,
+    ):
+        self.start, self.item, self.moved, self.moved_to = start, item, moved, moved_to
+
+
 def freed_without(
-    const uint64_t[::1] start,
-    const uint32_t[::1] target,
-    const uint8_t[::1] kind,
-    const uint8_t[::1] retains,
-    const uint32_t[::1] dominated_start,
-    const uint32_t[::1] dominated,
-    const uint32_t[::1] moved,
-    const uint32_t[::1] moved_to,
+    References references not None,
+    Dominated below not None,
     const uint32_t[::1] distance,
-    const uint64_t[::1] shallow,
-    const uint64_t[::1] native,
+    Sizes sizes not None,
     const uint32_t[::1] roots,
     const uint32_t[::1] sources,
     const uint32_t[::1] targets,
@@ -50,15 +61,19 @@ def freed_without(
     """Return the bytes that would be unreachable without all references from ``sources`` to ``targets``, and the number
     of visited objects.
 
-    The bytes are those in the heap and, if ``native`` isn't empty, those outside of it. ``holder`` dominates all
+    The bytes are those in the heap and, if these are known, those outside of it. ``holder`` dominates all
     targets and isn't one of them; it is the number of objects if only the roots together do. Paths from it to what it
-    dominates stay within what it dominates, so nothing else is visited. Objects ``moved`` are dominated by those of
-    ``moved_to``, which ascend, and not as ``dominated`` says. The bytes are None where ``holder`` dominates more than
-    ``most`` objects. Raises MemoryError.
+    dominates stay within what it dominates, so nothing else is visited. The bytes are None where ``holder`` dominates
+    more than ``most`` objects. Raises MemoryError.
     """
+    cdef Graph graph = references.graph
+    cdef const uint32_t[::1] dominated_start = below.start, dominated = below.item
+    cdef const uint32_t[::1] moved = below.moved, moved_to = below.moved_to
+    cdef const uint64_t *shallow = sizes.shallow
+    cdef const uint64_t *native = sizes.native
     cdef size_t objects = distance.shape[0], looked = 0
     cdef uint64_t total = 0, outside = 0, at
-    cdef bint has_native = native.shape[0] > 0
+    cdef bint has_native = native != NULL
     cdef uint32_t item, other, place
     cdef Py_ssize_t next_moved
     cdef Py_ssize_t each
@@ -119,9 +134,9 @@ def freed_without(
             while stack.count and status == 0:
                 stack.count -= 1
                 item = (<uint32_t *> stack.data)[stack.count]
-                for at in range(start[item], start[item + 1]):
-                    other = target[at]
-                    if state[other] & (WITHIN | REACHED) != WITHIN or not retains[kind[at]]:
+                for at in range(graph.start[item], graph.start[item + 1]):
+                    other = graph.target[at]
+                    if state[other] & (WITHIN | REACHED) != WITHIN or not graph.follows[graph.kind[at]]:
                         continue
                     if state[item] & IS_SOURCE and state[other] & IS_TARGET:
                         continue
@@ -158,28 +173,25 @@ cdef class OtherHolders:
     """Decides whether objects of one graph are held by something that they don't dominate.
 
     Objects ``moved``, in ascending order, are dominated by those of ``moved_to``. Objects without a ``distance`` hold
-    nothing. Numbers in ``start`` and ``dominator`` are checked when they are used. Not for several threads.
+    nothing. Numbers of references and in ``dominator`` are checked when they are used. Not for several threads.
     """
 
-    cdef const uint64_t[::1] start
-    cdef const uint32_t[::1] target, dominator, moved, moved_to, distance
-    cdef const uint8_t[::1] kind, retains
+    cdef References references
+    cdef Graph graph
+    cdef const uint32_t[::1] dominator, moved, moved_to, distance
     cdef uint8_t *state         # of objects that a question has passed; nearly all of it is never touched
     cdef Vector passed
 
     def __cinit__(
         self,
-        const uint64_t[::1] start,
-        const uint32_t[::1] target,
-        const uint8_t[::1] kind,
-        const uint8_t[::1] retains,
+        References references not None,
         const uint32_t[::1] dominator,
         const uint32_t[::1] moved,
         const uint32_t[::1] moved_to,
         const uint32_t[::1] distance,
     ):
         vector_init(&self.passed, 4)
-        self.start, self.target, self.kind, self.retains = start, target, kind, retains
+        self.references, self.graph = references, references.graph
         self.dominator, self.moved, self.moved_to, self.distance = dominator, moved, moved_to, distance
         self.state = <uint8_t *> calloc(dominator.shape[0] + 1, 1)
         if self.state == NULL:
@@ -248,11 +260,11 @@ cdef class OtherHolders:
                 if reached == IS_BELOW:
                     continue
                 one = referrers[each]
-                if not self.start[one] <= self.start[one + 1] <= <uint64_t> self.target.shape[0]:
+                if not self.graph.start[one] <= self.graph.start[one + 1] <= self.graph.references:
                     status = OUT_OF_RANGE
                     break
-                for at in range(self.start[one], self.start[one + 1]):
-                    if self.target[at] == item and self.retains[self.kind[at]]:
+                for at in range(self.graph.start[one], self.graph.start[one + 1]):
+                    if self.graph.target[at] == item and self.graph.follows[self.graph.kind[at]]:
                         holds = True
                         break
                 if holds:

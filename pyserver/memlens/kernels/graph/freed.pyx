@@ -7,7 +7,7 @@ from libc.stdlib cimport calloc, free
 from memlens.kernels.base.prefetch cimport prefetch
 from memlens.kernels.base.vectors cimport Vector, vector_extend, vector_free, vector_init, vector_push_u32
 from memlens.kernels.base.work cimport LOOK_EVERY, STOPPED, Work, look
-from memlens.kernels.graph.columns cimport AHEAD, NO_NUMBER, OUT_OF_RANGE, Graph, fail, fetch
+from memlens.kernels.graph.columns cimport AHEAD, NO_NUMBER, OUT_OF_RANGE, Graph, References, Sizes, fail, fetch
 from memlens.kernels.graph.held cimport (
     IS_BACK, IS_GONE, IS_SOURCE, IS_TARGET, LOST, STAYS, TOO_MANY, WAITS, Found, Held, let_go
 )
@@ -18,44 +18,28 @@ cdef class Holding:
     """Columns of a graph, with what is left out of it.
 
     ``distance`` is the least number of followed references from a root: for :meth:`move_away` with nothing left out,
-    for :meth:`freed` with everything left out. ``native`` is the memory outside of the heap that each object owns; it
-    may be empty. Not for several threads.
+    for :meth:`freed` with everything left out. Not for several threads.
     """
 
-    cdef const uint64_t[::1] start, back_start, shallow, native
-    cdef const uint32_t[::1] target, back
-    cdef const uint8_t[::1] kind, back_kind, follows
+    cdef References references, referrers
+    cdef Sizes sizes
     cdef uint32_t[::1] distance
     cdef LeftOut left_out
     cdef Held held
 
     def __init__(
         self,
-        const uint64_t[::1] start,
-        const uint32_t[::1] target,
-        const uint8_t[::1] kind,
-        const uint64_t[::1] back_start,
-        const uint32_t[::1] back,
-        const uint8_t[::1] back_kind,
-        const uint8_t[::1] follows,
-        const uint64_t[::1] shallow,
-        const uint64_t[::1] native,
+        References references not None,
+        References referrers not None,
+        Sizes sizes not None,
         uint32_t[::1] distance,
         LeftOut left_out not None,
     ):
-        self.start, self.target, self.kind = start, target, kind
-        self.back_start, self.back, self.back_kind = back_start, back, back_kind
-        self.follows, self.distance, self.left_out = follows, distance, left_out
-        self.shallow, self.native = shallow, native
-        if not start.shape[0] == back_start.shape[0] == distance.shape[0] + 1 == shallow.shape[0] + 1:
-            raise ValueError("a distance for each object")
-        if native.shape[0] and native.shape[0] != shallow.shape[0]:
-            raise ValueError("native bytes of each object, or of none")
-        if not target.shape[0] == kind.shape[0] == back.shape[0] == back_kind.shape[0] or follows.shape[0] < 256:
-            raise ValueError("a kind for each reference")
-        if <size_t> distance.shape[0] != left_out.objects or <uint64_t> target.shape[0] != left_out.references:
-            raise ValueError("a distance for each object")
-        self.held = held_of(start, target, kind, back_start, back, back_kind, follows, shallow, native, distance)
+        self.references, self.referrers, self.sizes = references, referrers, sizes
+        self.distance, self.left_out = distance, left_out
+        self.held = held_of(references, referrers, sizes, distance)
+        if self.held.objects != left_out.objects or self.held.down.references != left_out.references:
+            raise ValueError("what is left out is of another graph")
 
     def move_away(self, const uint32_t[::1] dropped, Work work not None) -> tuple[int, int, int] | None:
         """Update all distances for the graph without what is left out; NONE for what becomes unreachable.
@@ -87,14 +71,14 @@ cdef class Holding:
                 mark = self.left_out.marks[item]
                 if self.distance[item] == NO_NUMBER:
                     continue
-                for at in range(self.start[item], self.start[item + 1]):
-                    other = self.target[at]
+                for at in range(self.held.down.start[item], self.held.down.start[item + 1]):
+                    other = self.held.down.target[at]
                     if other >= held.objects:
                         status = OUT_OF_RANGE
                         break
                     if self.distance[other] != self.distance[item] + 1 or held.state[other] & WAITS:
                         continue
-                    if (mark & ALL_OUT or self.left_out.rows[at]) and self.follows[self.kind[at]]:
+                    if (mark & ALL_OUT or self.left_out.rows[at]) and self.held.down.follows[self.held.down.kind[at]]:
                         held.state[other] |= WAITS
                         status = vector_push_u32(&seeds, other)
                         if status < 0:
@@ -148,27 +132,15 @@ cdef class Holding:
         return fail(status, ((found.heap, found.native), held.looked))
 
 
-cdef Held held_of(
-    const uint64_t[::1] start,
-    const uint32_t[::1] target,
-    const uint8_t[::1] kind,
-    const uint64_t[::1] back_start,
-    const uint32_t[::1] back,
-    const uint8_t[::1] back_kind,
-    const uint8_t[::1] follows,
-    const uint64_t[::1] shallow,
-    const uint64_t[::1] native,
-    const uint32_t[::1] distance,
-) noexcept:
+cdef Held held_of(References references, References referrers, Sizes sizes, const uint32_t[::1] distance):
+    """Raises ValueError for columns of several graphs."""
     cdef Held held
-    held.objects, held.references = distance.shape[0], target.shape[0]
-    held.start, held.back_start, held.follows = &start[0], &back_start[0], &follows[0]
-    held.target = &target[0] if held.references else NULL
-    held.kind = &kind[0] if held.references else NULL
-    held.back = &back[0] if held.references else NULL
-    held.back_kind = &back_kind[0] if held.references else NULL
-    held.shallow = &shallow[0] if held.objects else NULL
-    held.native = &native[0] if native.shape[0] else NULL
+    held.down, held.up = references.graph, referrers.graph
+    held.shallow, held.native, held.objects = sizes.shallow, sizes.native, distance.shape[0]
+    if not held.objects == held.down.objects == held.up.objects == sizes.objects:
+        raise ValueError("a distance for each object")
+    if held.down.references != held.up.references:
+        raise ValueError("the same references in both directions")
     held.distance = &distance[0] if held.objects else NULL
     held.state = NULL
     held.begun, held.known = 10, 50
@@ -205,8 +177,7 @@ cdef class Retained:
     Unreachable ones among the ``chosen`` retain nothing; the attribute ``chosen`` is the number of distinct ones.
     ``distance`` is the least number of retaining references from a root. ``dominated`` has what each object immediately
     dominates, perhaps incompletely: dominators may count unreachable holders, and may have them below the graph's own
-    root. ``native`` is the memory outside of the heap that each object owns; it may be empty. ``state`` has one item
-    per object, all of them 0.
+    root. ``state`` has one item per object, all of them 0.
 
     What the chosen objects dominate is retained, which is found first. What else is has other holders than these, but
     only shortest paths that pass through what is retained: to what that refers to is one step farther. So
@@ -214,9 +185,9 @@ cdef class Retained:
     which :meth:`mark` may be.
     """
 
-    cdef const uint64_t[::1] start, back_start, shallow, native
-    cdef const uint32_t[::1] target, back, distance
-    cdef const uint8_t[::1] kind, back_kind, retains
+    cdef References references, referrers
+    cdef Sizes sizes
+    cdef const uint32_t[::1] distance
     cdef uint8_t[::1] state
     cdef Work work
     cdef Held held
@@ -232,30 +203,22 @@ cdef class Retained:
 
     def __init__(
         self,
-        const uint64_t[::1] start,
-        const uint32_t[::1] target,
-        const uint8_t[::1] kind,
-        const uint64_t[::1] back_start,
-        const uint32_t[::1] back,
-        const uint8_t[::1] back_kind,
-        const uint8_t[::1] retains,
+        References references not None,
+        References referrers not None,
+        Sizes sizes not None,
         const uint32_t[::1] distance,
         const uint32_t[::1] dominated_start,
         const uint32_t[::1] dominated,
-        const uint64_t[::1] shallow,
-        const uint64_t[::1] native,
         const uint32_t[::1] chosen,
         uint8_t[::1] state,
         Work work not None,
     ):
         """Raises MemoryError, and IndexError for a chosen object that doesn't exist."""
-        self.start, self.target, self.kind = start, target, kind
-        self.back_start, self.back, self.back_kind = back_start, back, back_kind
-        self.retains, self.distance, self.state, self.work = retains, distance, state, work
-        self.shallow, self.native = shallow, native
+        self.references, self.referrers, self.sizes = references, referrers, sizes
+        self.distance, self.state, self.work = distance, state, work
         if state.shape[0] != distance.shape[0]:
             raise ValueError("a state for each object")
-        self.held = held_of(start, target, kind, back_start, back, back_kind, retains, shallow, native, distance)
+        self.held = held_of(references, referrers, sizes, distance)
         self.found = Found(0, 0, 0)
         self.held.state = &state[0] if self.held.objects else NULL
         self.held.looked, self.held.most = 0, ~<size_t> 0
@@ -391,14 +354,13 @@ cdef int follow(
     cdef size_t each
     cdef uint32_t item, other
     cdef uint64_t at
-    cdef Graph graph
+    cdef const Graph *graph = &held.down
     cdef int status = 0
-    graph.start, graph.target, graph.kind, graph.follows = held.start, held.target, held.kind, held.follows
     for each in range(first, last):
         if each % LOOK_EVERY == 0 and look(work, each - first, last - first, DOMINATED, FOLLOWED) < 0:
             return STOPPED
         if listed != NULL:
-            fetch(&graph, listed, each, last)
+            fetch(graph, listed, each, last)
             item = listed[each]
         else:
             item = <uint32_t> each
@@ -412,12 +374,12 @@ cdef int follow(
         found.heap += held.shallow[item]
         if held.native != NULL:
             found.native += held.native[item]
-        for at in range(held.start[item], held.start[item + 1]):
-            if at + 3 * AHEAD < held.references:
-                prefetch(&held.state[held.target[at + 3 * AHEAD]])
-            other = held.target[at]
+        for at in range(graph.start[item], graph.start[item + 1]):
+            if at + 3 * AHEAD < graph.references:
+                prefetch(&held.state[graph.target[at + 3 * AHEAD]])
+            other = graph.target[at]
             if held.state[other] == 0 and held.distance[other] == held.distance[item] + 1:
-                if held.follows[held.kind[at]]:
+                if graph.follows[graph.kind[at]]:
                     # another thread may do the same at this moment
                     held.state[other] = WAITS
                     status = vector_push_u32(seeds, other)

@@ -4,6 +4,7 @@ from libc.stdint cimport uint8_t, uint32_t, uint64_t
 
 from memlens.kernels.base.vectors cimport Vector
 from memlens.kernels.base.work cimport Work
+from memlens.kernels.graph.columns cimport Graph
 from memlens.kernels.graph.left_out cimport LeftOut
 
 cdef enum:
@@ -18,19 +19,13 @@ cdef enum:
     TOO_MANY = -4       # a status: more than the most references were looked at
 
 cdef struct Held:
-    const uint64_t *start
-    const uint32_t *target
-    const uint8_t *kind
-    const uint64_t *back_start
-    const uint32_t *back
-    const uint8_t *back_kind
-    const uint8_t *follows
+    Graph down              # references by source
+    Graph up                # and by target
     const uint64_t *shallow
     const uint64_t *native      # memory outside of the heap that each object owns; NULL where none is known
     const uint32_t *distance
     uint8_t *state
     size_t objects
-    uint64_t references
     size_t looked
     size_t most
     int begun           # per cent of the work that are done before, and when it is known what is lost

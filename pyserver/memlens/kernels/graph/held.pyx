@@ -20,7 +20,7 @@ cdef inline bint is_whole(const Held *held, LeftOut left_out, uint32_t source, u
         return True
     if held.state[source] & IS_SOURCE and held.state[item] & IS_TARGET:
         return False
-    return left_out.is_kept(source, item, held.follows)
+    return left_out.is_kept(source, item, held.down.follows)
 
 
 cdef inline bint is_row_kept(const Held *held, LeftOut left_out, uint32_t source, uint64_t row) noexcept nogil:
@@ -29,7 +29,7 @@ cdef inline bint is_row_kept(const Held *held, LeftOut left_out, uint32_t source
         return True
     if left_out.marks[source] & ALL_OUT:
         return False
-    if held.state[source] & IS_SOURCE and held.state[held.target[row]] & IS_TARGET:
+    if held.state[source] & IS_SOURCE and held.state[held.down.target[row]] & IS_TARGET:
         return False
     return not (left_out.marks[source] & SOME_OUT and left_out.rows[row])
 
@@ -37,24 +37,24 @@ cdef inline bint is_row_kept(const Held *held, LeftOut left_out, uint32_t source
 cdef inline void fetch_source(const Held *held, uint64_t at, uint64_t end) noexcept nogil:
     """Prefetch the source's data for a later one of many references to an object."""
     if at + AHEAD < end:
-        prefetch(&held.distance[held.back[at + AHEAD]])
-        prefetch(&held.state[held.back[at + AHEAD]])
+        prefetch(&held.distance[held.up.target[at + AHEAD]])
+        prefetch(&held.state[held.up.target[at + AHEAD]])
 
 
 cdef int look_at(Held *held, LeftOut left_out, uint32_t item, Vector *lost) noexcept nogil:
     """Whether an object is still referred to from one step nearer to a root; if not, it joins the ``lost``."""
     cdef uint32_t source, nearer = held.distance[item] - 1
-    cdef uint64_t at, begin = held.back_start[item], end = held.back_start[item + 1]
-    if not begin <= end <= held.references:
+    cdef uint64_t at, begin = held.up.start[item], end = held.up.start[item + 1]
+    if not begin <= end <= held.down.references:
         return OUT_OF_RANGE
     # only former roots among the roots are examined
     for at in range(begin, end if held.distance[item] else begin):
         fetch_source(held, at, end)
-        source = held.back[at]
+        source = held.up.target[at]
         if source >= held.objects:
             return OUT_OF_RANGE
         if held.distance[source] == nearer and not held.state[source] & LOST:
-            if held.follows[held.back_kind[at]] and is_whole(held, left_out, source, item):
+            if held.up.follows[held.up.kind[at]] and is_whole(held, left_out, source, item):
                 held.state[item] |= STAYS
                 held.looked += at - begin + 1
                 return TOO_MANY if held.looked > held.most else 0
@@ -92,21 +92,21 @@ cdef int lose(Held *held, LeftOut left_out, Vector *seeds, Vector *lost, Work wo
             if each % LOOK_EVERY == 0 and look(work, 0, 1, held.begun, held.known) < 0:
                 return STOPPED
             if each + 2 * AHEAD < end:
-                prefetch(&held.start[(<uint32_t *> lost.data)[each + 2 * AHEAD]])
-                at = held.start[(<uint32_t *> lost.data)[each + AHEAD]]
-                if at < held.references:
-                    prefetch(&held.target[at])
-                    prefetch(&held.kind[at])
+                prefetch(&held.down.start[(<uint32_t *> lost.data)[each + 2 * AHEAD]])
+                at = held.down.start[(<uint32_t *> lost.data)[each + AHEAD]]
+                if at < held.down.references:
+                    prefetch(&held.down.target[at])
+                    prefetch(&held.down.kind[at])
             item = (<uint32_t *> lost.data)[each]
-            if not held.start[item] <= held.start[item + 1] <= held.references:
+            if not held.down.start[item] <= held.down.start[item + 1] <= held.down.references:
                 status = OUT_OF_RANGE
-            for at in range(held.start[item], held.start[item + 1] if status == 0 else held.start[item]):
-                other = held.target[at]
+            for at in range(held.down.start[item], held.down.start[item + 1] if status == 0 else held.down.start[item]):
+                other = held.down.target[at]
                 if other >= held.objects:
                     status = OUT_OF_RANGE
                     break
                 if held.distance[other] == level and not held.state[other] & (STAYS | LOST):
-                    if held.follows[held.kind[at]]:
+                    if held.down.follows[held.down.kind[at]]:
                         status = look_at(held, left_out, other, lost)
                         if status < 0:
                             break
@@ -122,13 +122,13 @@ cdef uint32_t nearest(const Held *held, LeftOut left_out, uint32_t item, bint is
     any."""
     cdef uint32_t source, found = NO_NUMBER
     cdef uint64_t at
-    for at in range(held.back_start[item], held.back_start[item + 1]):
-        fetch_source(held, at, held.back_start[item + 1])
-        source = held.back[at]
+    for at in range(held.up.start[item], held.up.start[item + 1]):
+        fetch_source(held, at, held.up.start[item + 1])
+        source = held.up.target[at]
         if source >= held.objects:
             continue
         if held.distance[source] < found and not held.state[source] & LOST:
-            if held.follows[held.back_kind[at]] and is_whole(held, left_out, source, item):
+            if held.up.follows[held.up.kind[at]] and is_whole(held, left_out, source, item):
                 found = held.distance[source]
                 if is_any:
                     break
@@ -155,9 +155,9 @@ cdef int find_again(
             status = STOPPED
             break
         if each + 2 * AHEAD < lost.count:
-            prefetch(&held.back_start[numbers[each + 2 * AHEAD]])
-            prefetch(&held.back[held.back_start[numbers[each + AHEAD]]])
-            prefetch(&held.back_kind[held.back_start[numbers[each + AHEAD]]])
+            prefetch(&held.up.start[numbers[each + 2 * AHEAD]])
+            prefetch(&held.up.target[held.up.start[numbers[each + AHEAD]]])
+            prefetch(&held.up.kind[held.up.start[numbers[each + AHEAD]]])
         far = nearest(held, left_out, numbers[each], distance == NULL)
         if far != NO_NUMBER:
             status = vector_push_u32(&seeds, numbers[each])
@@ -190,15 +190,15 @@ cdef int find_again(
                 status = STOPPED
                 break
             if first + 2 * AHEAD < end:
-                prefetch(&held.start[(<uint32_t *> queue.data)[first + 2 * AHEAD]])
-                at = held.start[(<uint32_t *> queue.data)[first + AHEAD]]
-                prefetch(&held.target[at])
-                prefetch(&held.kind[at])
+                prefetch(&held.down.start[(<uint32_t *> queue.data)[first + 2 * AHEAD]])
+                at = held.down.start[(<uint32_t *> queue.data)[first + AHEAD]]
+                prefetch(&held.down.target[at])
+                prefetch(&held.down.kind[at])
             item = (<uint32_t *> queue.data)[first]
             first += 1
-            for at in range(held.start[item], held.start[item + 1]):
-                other = held.target[at]
-                if held.state[other] & (LOST | IS_BACK) != LOST or not held.follows[held.kind[at]]:
+            for at in range(held.down.start[item], held.down.start[item + 1]):
+                other = held.down.target[at]
+                if held.state[other] & (LOST | IS_BACK) != LOST or not held.down.follows[held.down.kind[at]]:
                     continue
                 if not is_row_kept(held, left_out, item, at):
                     continue

@@ -13,7 +13,7 @@ from libc.string cimport memset
 
 from memlens.kernels.base.vectors cimport Vector, vector_free, vector_init, vector_push_u32
 from memlens.kernels.base.work cimport LOOK_EVERY, Work, look
-from memlens.kernels.graph.columns cimport NO_NUMBER, OUT_OF_RANGE, fail
+from memlens.kernels.graph.columns cimport NO_NUMBER, OUT_OF_RANGE, Graph, References, fail
 
 cdef enum:
     SEEN = 1
@@ -89,10 +89,7 @@ cdef void add_path(
 
 
 def least_cut(
-    const uint64_t[::1] back_start,
-    const uint32_t[::1] back,
-    const uint8_t[::1] back_kind,
-    const uint8_t[::1] follows,
+    References referrers not None,
     const uint32_t[::1] distance,
     const uint32_t[::1] roots,
     const uint32_t[::1] sought,
@@ -112,6 +109,7 @@ def least_cut(
     ``most_looked_at`` objects, and where ``work`` was stopped. Raises MemoryError, and IndexError for a column with a
     number that is out of range.
     """
+    cdef Graph back = referrers.graph
     cdef size_t objects = distance.shape[0], first, steps, each, found = 0
     cdef uint64_t at
     cdef uint32_t item, other, begin = NO_NUMBER, from_ = NO_NUMBER
@@ -167,15 +165,15 @@ def least_cut(
                             state[other] |= PASSED
                             towards[other] = item
                             status = vector_push_u32(&queue, other)
-                if not back_start[item] <= back_start[item + 1] <= <uint64_t> back.shape[0]:
+                if not back.start[item] <= back.start[item + 1] <= back.references:
                     status = OUT_OF_RANGE
                     break
-                for at in range(back_start[item], back_start[item + 1]):
-                    other = back[at]
+                for at in range(back.start[item], back.start[item + 1]):
+                    other = back.target[at]
                     if other >= objects:
                         status = OUT_OF_RANGE
                         break
-                    if state[other] & SEEN or distance[other] == NO_NUMBER or not follows[back_kind[at]]:
+                    if state[other] & SEEN or distance[other] == NO_NUMBER or not back.follows[back.kind[at]]:
                         continue
                     if state[item] & LED_TO and state[other] & LEADS_ON and has_pair(&paths, other, item):
                         continue

@@ -6,7 +6,7 @@ from libc.stdlib cimport calloc, free
 
 from memlens.kernels.base.prefetch cimport prefetch
 from memlens.kernels.base.vectors cimport Vector, vector_free, vector_init, vector_push_u32
-from memlens.kernels.graph.columns cimport AHEAD, NO_NUMBER, OUT_OF_RANGE, fail
+from memlens.kernels.graph.columns cimport AHEAD, NO_NUMBER, OUT_OF_RANGE, Graph, References, fail
 
 cdef extern from *:
     """
@@ -71,7 +71,7 @@ cdef size_t listed(
     return count
 
 
-cdef inline size_t source_of(const uint64_t[::1] start, size_t item, uint64_t at, size_t objects) noexcept nogil:
+cdef inline size_t source_of(const uint64_t *start, size_t item, uint64_t at, size_t objects) noexcept nogil:
     """The source of a reference, ``item`` or one after it; ``objects`` if there is none."""
     cdef size_t step = 1, last, middle
     if start[item + 1] > at:
@@ -91,30 +91,26 @@ cdef inline size_t source_of(const uint64_t[::1] start, size_t item, uint64_t at
 
 
 def shorten(
-    const uint64_t[::1] start,
-    const uint32_t[::1] target,
-    const uint8_t[::1] kind,
-    const uint8_t[::1] follows,
+    References references not None,
     const uint8_t[::1] more,
     uint32_t[::1] distance,
 ):
     """Lower each ``distance`` to the least number of followed references from an object at distance 0.
 
-    It is that of all these but the kinds of ``more``; NONE for what they don't reach. Numbers in ``start`` and
-    ``target`` are checked when they are used. Raises MemoryError, and IndexError for one that is out of range.
+    It is that of all these but the kinds of ``more``; NONE for what they don't reach. Numbers of references
+    are checked when they are used. Raises MemoryError, and IndexError for one that is out of range.
     """
     cdef size_t objects = distance.shape[0], first = 0, count, each
     cdef uint32_t item = 0, other, nearer
-    cdef uint64_t at, begin, references = target.shape[0]
+    cdef Graph graph = references.graph
+    cdef uint64_t at, begin
     cdef uint64_t found[BLOCK]
     cdef uint8_t *waits
     cdef Vector queue
     cdef Kinds kinds
     cdef int status = 0
-    if more.shape[0] < 256 or follows.shape[0] < 256:
-        raise ValueError("an item for each number of a byte")
-    if <size_t> start.shape[0] != objects + 1 or <uint64_t> kind.shape[0] != references:
-        raise ValueError("a distance for each object, a kind for each reference")
+    if more.shape[0] < 256 or graph.objects != objects:
+        raise ValueError("a distance for each object, an item for each kind")
     waits = <uint8_t *> calloc(objects + 1, 1)
     if waits == NULL:
         raise MemoryError
@@ -122,18 +118,19 @@ def shorten(
     kinds = kinds_of(more)
     with nogil:
         begin = 0
-        while begin < references and status == 0:
+        while begin < graph.references and status == 0:
             # few are new: they are listed, and what they lead to is fetched ahead
             count = listed(
-                &kind[0], begin, begin + BLOCK if begin + BLOCK < references else references, &kinds, found
+                graph.kind, begin,
+                begin + BLOCK if begin + BLOCK < graph.references else graph.references, &kinds, found,
             )
             begin += BLOCK
             for each in range(count):
-                if each + AHEAD < count and target[found[each + AHEAD]] < objects:
-                    prefetch(&distance[target[found[each + AHEAD]]])
+                if each + AHEAD < count and graph.target[found[each + AHEAD]] < objects:
+                    prefetch(&distance[graph.target[found[each + AHEAD]]])
                 at = found[each]
-                item = <uint32_t> source_of(start, item, at, objects) if item < objects else item
-                other = target[at]
+                item = <uint32_t> source_of(graph.start, item, at, objects) if item < objects else item
+                other = graph.target[at]
                 if item == objects or other >= objects:
                     status = OUT_OF_RANGE
                     break
@@ -147,28 +144,28 @@ def shorten(
         # one may come again where it was reached by a longer way first
         while first < queue.count and status == 0:
             if first + 3 * AHEAD < queue.count:
-                prefetch(&start[(<uint32_t *> queue.data)[first + 3 * AHEAD]])
-                at = start[(<uint32_t *> queue.data)[first + 2 * AHEAD]]
-                if at < references:
-                    prefetch(&target[at])
-                    prefetch(&kind[at])
-                at = start[(<uint32_t *> queue.data)[first + AHEAD]]
+                prefetch(&graph.start[(<uint32_t *> queue.data)[first + 3 * AHEAD]])
+                at = graph.start[(<uint32_t *> queue.data)[first + 2 * AHEAD]]
+                if at < graph.references:
+                    prefetch(&graph.target[at])
+                    prefetch(&graph.kind[at])
+                at = graph.start[(<uint32_t *> queue.data)[first + AHEAD]]
                 for each in range(AHEAD):
-                    if at + each < references and target[at + each] < objects:
-                        prefetch(&distance[target[at + each]])
+                    if at + each < graph.references and graph.target[at + each] < objects:
+                        prefetch(&distance[graph.target[at + each]])
             item = (<uint32_t *> queue.data)[first]
             first += 1
             waits[item] = 0
             nearer = distance[item] + 1
-            if not start[item] <= start[item + 1] <= references:
+            if not graph.start[item] <= graph.start[item + 1] <= graph.references:
                 status = OUT_OF_RANGE
                 break
-            for at in range(start[item], start[item + 1]):
-                other = target[at]
+            for at in range(graph.start[item], graph.start[item + 1]):
+                other = graph.target[at]
                 if other >= objects:
                     status = OUT_OF_RANGE
                     break
-                if nearer < distance[other] and follows[kind[at]]:
+                if nearer < distance[other] and graph.follows[graph.kind[at]]:
                     distance[other] = nearer
                     if not waits[other]:
                         waits[other] = 1

@@ -6,7 +6,7 @@ from libc.stdlib cimport free, malloc
 
 from memlens.kernels.base.vectors cimport Vector, vector_free, vector_init, vector_push_u32
 from memlens.kernels.base.work cimport LOOK_EVERY, STOPPED, Work, look
-from memlens.kernels.graph.columns cimport NO_NUMBER, fail
+from memlens.kernels.graph.columns cimport NO_NUMBER, Graph, References, fail
 
 SEVERAL = 0xFFFFFFFE
 """In place of an owner: several owners."""
@@ -15,12 +15,9 @@ cdef uint32_t OF_SEVERAL = 0xFFFFFFFE
 
 
 def named_targets(
-    const uint64_t[::1] start,
-    const uint32_t[::1] target,
-    const uint8_t[::1] kind,
+    References references not None,
     const uint32_t[::1] name,
     const uint32_t[::1] chosen,
-    const uint8_t[::1] follows,
     uint32_t wanted,
     uint32_t[::1] found,
 ):
@@ -28,25 +25,23 @@ def named_targets(
 
     ``found`` has an item for each of ``chosen``, and isn't changed where there is none, as for what is no object.
     """
-    cdef size_t item, objects = start.shape[0] - 1
+    cdef Graph graph = references.graph
+    cdef size_t item
     cdef uint64_t row
-    if found.shape[0] != chosen.shape[0] or follows.shape[0] < 256:
+    if found.shape[0] != chosen.shape[0] or <uint64_t> name.shape[0] != graph.references:
         raise ValueError("an item for each object")
     with nogil:
         for item in range(<size_t> chosen.shape[0]):
-            if chosen[item] >= objects:
+            if chosen[item] >= graph.objects:
                 continue
-            for row in range(start[chosen[item]], start[chosen[item] + 1]):
-                if name[row] == wanted and follows[kind[row]]:
-                    found[item] = target[row]
+            for row in range(graph.start[chosen[item]], graph.start[chosen[item] + 1]):
+                if name[row] == wanted and graph.follows[graph.kind[row]]:
+                    found[item] = graph.target[row]
                     break
 
 
 def spread_owners(
-    const uint64_t[::1] start,
-    const uint32_t[::1] target,
-    const uint8_t[::1] kind,
-    const uint8_t[::1] follows,
+    References references not None,
     uint32_t[::1] owner,
     Work work not None,
 ) -> bool | None:
@@ -55,13 +50,14 @@ def spread_owners(
     What objects of several owners lead to has SEVERAL. Returns None if ``work`` was stopped, and then the owners are
     invalid. Raises MemoryError.
     """
+    cdef Graph graph = references.graph
     cdef Py_ssize_t each, objects = owner.shape[0]
     cdef uint32_t item, other, own
     cdef uint64_t at, steps = 0
     cdef int status = 0
     cdef Vector stack
     cdef uint8_t *is_fixed
-    if start.shape[0] != objects + 1 or follows.shape[0] < 256:
+    if graph.objects != <size_t> objects:
         raise ValueError("an owner for each object")
     is_fixed = <uint8_t *> malloc(objects + 1)
     if is_fixed == NULL:
@@ -80,9 +76,11 @@ def spread_owners(
             stack.count -= 1
             item = (<uint32_t *> stack.data)[stack.count]
             own = owner[item]
-            for at in range(start[item], start[item + 1]):
-                other = target[at]
-                if not follows[kind[at]] or is_fixed[other] or owner[other] == own or owner[other] == OF_SEVERAL:
+            for at in range(graph.start[item], graph.start[item + 1]):
+                other = graph.target[at]
+                if not graph.follows[graph.kind[at]] or is_fixed[other]:
+                    continue
+                if owner[other] == own or owner[other] == OF_SEVERAL:
                     continue
                 owner[other] = own if owner[other] == NO_NUMBER else OF_SEVERAL
                 status = vector_push_u32(&stack, other)

@@ -6,7 +6,7 @@ from libc.stdlib cimport calloc, free
 
 from memlens.kernels.base.prefetch cimport prefetch
 from memlens.kernels.base.vectors cimport Vector, column_of, vector_free, vector_init, vector_push, vector_push_u32
-from memlens.kernels.graph.columns cimport AHEAD, NO_NUMBER, OUT_OF_RANGE, fail
+from memlens.kernels.graph.columns cimport AHEAD, NO_NUMBER, OUT_OF_RANGE, Graph, References, fail
 from memlens.kernels.graph.left_out cimport LeftOut
 
 
@@ -38,13 +38,13 @@ cdef class PathSearch:
     References that are ``left_out`` aren't followed.
 
     So the first path is the shortest, and each further one is the shortest to another root that avoids going through an
-    object twice, as heap analysers list "paths to GC roots". Numbers in ``back_start`` and ``back`` are checked when
-    they are used.
+    object twice, as heap analysers list "paths to GC roots". Numbers of references are checked when they are
+    used.
     """
 
-    cdef const uint64_t[::1] back_start
-    cdef const uint32_t[::1] back
-    cdef const uint8_t[::1] back_kind, follows, is_root
+    cdef References referrers
+    cdef Graph back
+    cdef const uint8_t[::1] is_root
     cdef LeftOut left_out
     cdef uint8_t *seen          # a bit an object
     cdef Vector queue
@@ -57,19 +57,17 @@ cdef class PathSearch:
 
     def __cinit__(
         self,
-        const uint64_t[::1] back_start,
-        const uint32_t[::1] back,
-        const uint8_t[::1] back_kind,
-        const uint8_t[::1] follows,
+        References referrers not None,
         const uint8_t[::1] is_root,
         uint32_t item,
         LeftOut left_out: LeftOut | None = None,
     ):
         vector_init(&self.queue, 4)
         vector_init(&self.towards, 4)
-        self.back_start, self.back, self.back_kind = back_start, back, back_kind
-        self.follows, self.is_root = follows, is_root
-        self.objects = is_root.shape[0]
+        self.referrers, self.back = referrers, referrers.graph
+        self.is_root, self.objects = is_root, is_root.shape[0]
+        if self.back.objects != self.objects:
+            raise ValueError("the columns are of several graphs")
         self.left_out = left_out
         if left_out is not None and left_out.objects != self.objects:
             raise ValueError("what is left out is of another graph")
@@ -97,7 +95,8 @@ cdef class PathSearch:
         number that is out of range.
         """
         cdef uint32_t source
-        cdef uint64_t references = self.back.shape[0], begin, end
+        cdef uint8_t follows
+        cdef uint64_t begin, end
         cdef size_t looked = 0, one = 0
         cdef bint leaves_out = self.left_out is not None
         # a root may itself be held by another, so the object's being one ends nothing
@@ -114,24 +113,24 @@ cdef class PathSearch:
                     item = (<uint32_t *> self.queue.data)[self.first]
                     self.first += 1
                     looked += 1
-                    if not self.back_start[item] <= self.back_start[item + 1] <= references:
+                    if not self.back.start[item] <= self.back.start[item + 1] <= self.back.references:
                         status = OUT_OF_RANGE
                         break
-                    self.at, self.end = self.back_start[item], self.back_start[item + 1]
+                    self.at, self.end = self.back.start[item], self.back.start[item + 1]
                 begin, end = self.at, self.end
                 if end - begin > (most - looked) * LISTED:
                     end = begin + (most - looked) * LISTED
                 while self.at < end:
-                    if self.at + AHEAD < end and self.back[self.at + AHEAD] < self.objects:
-                        prefetch(&self.seen[self.back[self.at + AHEAD] >> 3])
-                        prefetch(&self.is_root[self.back[self.at + AHEAD]])
-                    source = self.back[self.at]
+                    if self.at + AHEAD < end and self.back.target[self.at + AHEAD] < self.objects:
+                        prefetch(&self.seen[self.back.target[self.at + AHEAD] >> 3])
+                        prefetch(&self.is_root[self.back.target[self.at + AHEAD]])
+                    source, follows = self.back.target[self.at], self.back.follows[self.back.kind[self.at]]
                     self.at += 1
                     if source >= self.objects:
                         status = OUT_OF_RANGE
                         break
-                    if not self.seen[source >> 3] >> (source & 7) & 1 and self.follows[self.back_kind[self.at - 1]]:
-                        if leaves_out and not self.left_out.is_kept(source, item, &self.follows[0]):
+                    if not self.seen[source >> 3] >> (source & 7) & 1 and follows:
+                        if leaves_out and not self.left_out.is_kept(source, item, self.back.follows):
                             continue
                         status = self.enter(source, <uint32_t> (self.first - 1))
                         if status < 0:
@@ -212,15 +211,16 @@ cdef class WaySearch:
     are checked when they are used.
     """
 
-    cdef const uint64_t[::1] back_start
-    cdef const uint32_t[::1] back, distance, dominator
-    cdef const uint8_t[::1] back_kind, follows, is_root
+    cdef References referrers
+    cdef Graph back
+    cdef const uint32_t[::1] distance, dominator
+    cdef const uint8_t[::1] is_root
     cdef uint32_t *towards      # the next object on the way from each that is ``behind``
     cdef uint32_t *behind       # how many references that are from the object, and 1
     cdef Vector heap
     cdef Vector not_before
     cdef size_t objects
-    cdef uint64_t pushed, references
+    cdef uint64_t pushed
     cdef uint32_t item
     cdef uint32_t longest
     cdef size_t many
@@ -228,10 +228,7 @@ cdef class WaySearch:
 
     def __cinit__(
         self,
-        const uint64_t[::1] back_start,
-        const uint32_t[::1] back,
-        const uint8_t[::1] back_kind,
-        const uint8_t[::1] follows,
+        References referrers not None,
         const uint8_t[::1] is_root,
         const uint32_t[::1] distance,
         const uint32_t[::1] dominator,
@@ -244,11 +241,11 @@ cdef class WaySearch:
     ):
         vector_init(&self.heap, sizeof(Ahead))
         vector_init(&self.not_before, 4)
-        self.back_start, self.back, self.back_kind = back_start, back, back_kind
-        self.follows, self.is_root, self.distance, self.dominator = follows, is_root, distance, dominator
-        self.objects, self.references = is_root.shape[0], back.shape[0]
+        self.referrers, self.back = referrers, referrers.graph
+        self.is_root, self.distance, self.dominator = is_root, distance, dominator
+        self.objects = is_root.shape[0]
         self.has_dominators = dominator.shape[0] > 0
-        if <size_t> distance.shape[0] != self.objects:
+        if not <size_t> distance.shape[0] == self.objects == self.back.objects:
             raise ValueError("the columns are of several graphs")
         if self.has_dominators and dominator.shape[0] != distance.shape[0]:
             raise ValueError("the columns are of several graphs")
@@ -298,10 +295,10 @@ cdef class WaySearch:
                     if self.is_root[entry.item] and not (self.passes_item and entry.item == self.item):
                         found = True
                         break
-                    if not self.back_start[entry.item] <= self.back_start[entry.item + 1] <= self.references:
+                    if not self.back.start[entry.item] <= self.back.start[entry.item + 1] <= self.back.references:
                         status = OUT_OF_RANGE
                         break
-                    entry.at, entry.is_begun = self.back_start[entry.item], True
+                    entry.at, entry.is_begun = self.back.start[entry.item], True
                 status = self.follow(&entry, (most - looked) * LOOKED_AT, &looked)
                 looked += 1
         return way(self.towards, NULL, entry.item, self.item) if found else fail(status)
@@ -312,24 +309,24 @@ cdef class WaySearch:
         Among paths of the same length, the one with the first references in the file is found first. The remaining
         references are queued.
         """
-        cdef uint64_t at, length, end = self.back_start[entry.item + 1], begin = entry.at
+        cdef uint64_t at, length, end = self.back.start[entry.item + 1], begin = entry.at
         cdef uint64_t level = entry.key >> 32
         cdef uint32_t source, far
         cdef uint32_t next_ones[MANY]
         cdef uint32_t lengths[MANY]
         cdef size_t count = 0
-        cdef bint is_level = end - self.back_start[entry.item] > self.many
+        cdef bint is_level = end - self.back.start[entry.item] > self.many
         cdef int status = 0
         for at in range(begin, end):
             if is_level and (count > self.many // PARTS or at - begin == most):
                 end = at
                 break
-            if at + AHEAD < end and self.back[at + AHEAD] < self.objects:
-                prefetch(&self.distance[self.back[at + AHEAD]])
-            source = self.back[at]
+            if at + AHEAD < end and self.back.target[at + AHEAD] < self.objects:
+                prefetch(&self.distance[self.back.target[at + AHEAD]])
+            source = self.back.target[at]
             if source >= self.objects:
                 return OUT_OF_RANGE
-            if not self.follows[self.back_kind[at]]:
+            if not self.back.follows[self.back.kind[at]]:
                 continue
             far = self.distance[source]
             length = <uint64_t> entry.behind + 1 + far
@@ -349,8 +346,8 @@ cdef class WaySearch:
         looked[0] += (end - begin) // LOOKED_AT
         if is_level:
             entry.at = end
-            if end == self.back_start[entry.item + 1]:
-                level, entry.longer, entry.at = entry.longer, NO_NUMBER, self.back_start[entry.item]
+            if end == self.back.start[entry.item + 1]:
+                level, entry.longer, entry.at = entry.longer, NO_NUMBER, self.back.start[entry.item]
             # the rest comes after all that are as short, and before what was found earlier
             if level != NO_NUMBER:
                 status = self.push_entry(entry, level)

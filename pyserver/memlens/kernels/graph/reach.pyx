@@ -7,7 +7,7 @@ from libc.stdlib cimport free, malloc
 from memlens.kernels.base.large_pages cimport in_large_pages
 from memlens.kernels.base.prefetch cimport prefetch
 from memlens.kernels.base.vectors cimport Vector, column_of, vector_free, vector_init, vector_push_u32
-from memlens.kernels.graph.columns cimport AHEAD, NO_NUMBER, Graph, fetch, graph_of
+from memlens.kernels.graph.columns cimport AHEAD, NO_NUMBER, Graph, References, fetch
 
 cdef enum:
     NEAR = 1 << 23      # bytes that are soon in the processor's caches, so that fetching takes longer than waiting
@@ -99,10 +99,7 @@ def leaders(
 
 
 def distances(
-    const uint64_t[::1] start,
-    const uint32_t[::1] target,
-    const uint8_t[::1] kind,
-    const uint8_t[::1] follows,
+    References references not None,
     const uint32_t[::1] sources,
     uint32_t[::1] distance,
 ):
@@ -110,15 +107,12 @@ def distances(
 
     Raises MemoryError.
     """
-    cdef Graph graph = graph_of(start, target, kind, follows)
+    cdef Graph graph = references.graph
     reach(&graph, sources, &distance[0] if distance.shape[0] else NULL, distance.shape[0], NO_NUMBER)
 
 
 def reached_from(
-    const uint64_t[::1] start,
-    const uint32_t[::1] target,
-    const uint8_t[::1] kind,
-    const uint8_t[::1] follows,
+    References references not None,
     const uint32_t[::1] sources,
     uint8_t[::1] reached,
 ):
@@ -126,5 +120,5 @@ def reached_from(
 
     Raises MemoryError.
     """
-    cdef Graph graph = graph_of(start, target, kind, follows)
+    cdef Graph graph = references.graph
     reach(&graph, sources, &reached[0] if reached.shape[0] else NULL, reached.shape[0], <uint8_t> 0)

@@ -1,18 +1,15 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
 """The tree of shortest paths from the roots; columns as in ``columns.pxd``."""
 
-from libc.stdint cimport uint8_t, uint32_t, uint64_t
+from libc.stdint cimport uint32_t, uint64_t
 
 from memlens.kernels.base.prefetch cimport prefetch
 from memlens.kernels.base.work cimport LOOK_EVERY, STOPPED, Work, look
-from memlens.kernels.graph.columns cimport AHEAD, NO_NUMBER, Graph, fail, fetch, graph_of
+from memlens.kernels.graph.columns cimport AHEAD, NO_NUMBER, Graph, References, fail, fetch
 
 
 def first_found(
-    const uint64_t[::1] start,
-    const uint32_t[::1] target,
-    const uint8_t[::1] kind,
-    const uint8_t[::1] follows,
+    References references not None,
     const uint32_t[::1] sources,
     uint32_t[::1] order,
     uint32_t[::1] parent,
@@ -24,13 +21,13 @@ def first_found(
     each was reached first: NONE for sources and for what they don't reach. Both have an item for each object. Returns
     how many are reached, None where ``work`` was stopped.
     """
-    cdef Graph graph = graph_of(start, target, kind, follows)
+    cdef Graph graph = references.graph
     cdef size_t objects = parent.shape[0], first = 0, last = 0
     cdef uint32_t item, other
     cdef uint64_t at, ahead, end
     cdef Py_ssize_t each
     cdef int status = 0
-    if order.shape[0] != parent.shape[0] or start.shape[0] != parent.shape[0] + 1 or follows.shape[0] < 256:
+    if order.shape[0] != parent.shape[0] or graph.objects != objects:
         raise ValueError("an item for each object")
     with nogil:
         for item in range(<uint32_t> objects):

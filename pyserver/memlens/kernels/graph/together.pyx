@@ -7,13 +7,13 @@ largest that fit each other, and a set of 62 groups is a number: sets begin full
 what is in its own until nothing changes. Nearest objects come first, so that few come more than twice.
 """
 
-from libc.stdint cimport uint8_t, uint32_t, uint64_t
+from libc.stdint cimport uint32_t, uint64_t
 from libc.stdlib cimport free, malloc
 
 from memlens.kernels.base.large_pages cimport in_large_pages
 from memlens.kernels.base.prefetch cimport prefetch
 from memlens.kernels.base.work cimport LOOK_EVERY, Work, look
-from memlens.kernels.graph.columns cimport AHEAD
+from memlens.kernels.graph.columns cimport AHEAD, Graph, References, Sizes
 
 MOST_GROUPS = 62
 
@@ -21,38 +21,32 @@ cdef uint64_t WAITS = <uint64_t> 1 << 62, NOT_REACHED = <uint64_t> 1 << 63
 
 
 def retained_together(
-    const uint64_t[::1] start,
-    const uint32_t[::1] target,
-    const uint8_t[::1] kind,
-    const uint8_t[::1] retains,
+    References references not None,
     const uint32_t[::1] roots,
     const uint64_t[::1] held,
     const uint32_t[::1] type_of,
     const uint64_t[::1] group_of,
-    const uint64_t[::1] shallow,
-    uint64_t[::1] counts,
-    uint64_t[::1] sums,
-    const uint64_t[::1] native,
-    uint64_t[::1] outside,
+    Sizes sizes not None,
+    uint64_t[:, ::1] found,
     Work work not None,
 ) -> bool:
-    """Add the objects that each group retains to its item of ``counts``, and their bytes to that of ``sums``.
+    """Add up in ``found`` what each group retains: its objects, their bytes, and those outside of the heap.
 
-    Likewise what they own outside of the heap, by ``native``, to that of ``outside``, unless ``native`` is empty.
     ``group_of`` has an item for each type: 1 shifted by the number of its group, 0 where it is in none. ``held`` has
     the same for each root, of what makes it a root; it is empty where no group does. Columns are as in ``columns.pxd``;
     ``roots`` are distinct. Returns whether that was done: not where ``work`` was stopped. Raises MemoryError.
     """
+    cdef Graph graph = references.graph
     cdef uint32_t objects = <uint32_t> type_of.shape[0], room = objects + 1, first = 0, last = 0, item, other, far
-    cdef uint64_t waiting = 0, at, end, mask, found, steps = 0
+    cdef uint64_t waiting = 0, at, end, mask, passes, steps = 0
     cdef bint is_wanted = True
     cdef Py_ssize_t each
     cdef uint64_t *passed
     cdef uint32_t *queue
-    if counts.shape[0] < MOST_GROUPS or sums.shape[0] < MOST_GROUPS:
-        raise ValueError("an item for each group")
-    if native.shape[0] and (native.shape[0] < type_of.shape[0] or outside.shape[0] < MOST_GROUPS):
-        raise ValueError("an item for each object and each group")
+    if found.shape[0] != 3 or found.shape[1] < MOST_GROUPS:
+        raise ValueError("three items for each group")
+    if graph.objects != objects or sizes.objects != objects:
+        raise ValueError("an item for each object")
     if held.shape[0] and held.shape[0] != roots.shape[0]:
         raise ValueError("an item for each root")
     passed = <uint64_t *> malloc(<size_t> room * 8)
@@ -79,37 +73,37 @@ def retained_together(
                 break
             steps += 1
             if waiting > 3 * AHEAD:
-                prefetch(&start[queue[later(first, 3 * AHEAD, room)]])
+                prefetch(&graph.start[queue[later(first, 3 * AHEAD, room)]])
                 far = queue[later(first, 2 * AHEAD, room)]
-                prefetch(&target[start[far]])
-                prefetch(&kind[start[far]])
+                prefetch(&graph.target[graph.start[far]])
+                prefetch(&graph.kind[graph.start[far]])
                 prefetch(&passed[far])
                 far = queue[later(first, AHEAD, room)]
-                end = start[far + 1]
-                for at in range(start[far], end if end - start[far] < AHEAD else start[far] + AHEAD):
-                    prefetch(&passed[target[at]])
-                    prefetch(&type_of[target[at]])
+                end = graph.start[far + 1]
+                for at in range(graph.start[far], end if end - graph.start[far] < AHEAD else graph.start[far] + AHEAD):
+                    prefetch(&passed[graph.target[at]])
+                    prefetch(&type_of[graph.target[at]])
             item = queue[first]
             first = later(first, 1, room)
             waiting -= 1
             passed[item] ^= WAITS
             mask = passed[item]
-            for at in range(start[item], start[item + 1]):
-                if not retains[kind[at]]:
+            for at in range(graph.start[item], graph.start[item + 1]):
+                if not graph.follows[graph.kind[at]]:
                     continue
-                other = target[at]
-                found = passed[other] & (mask | group_of[type_of[other]] | WAITS)
-                if found != passed[other]:
-                    if not found & WAITS:
-                        found |= WAITS
+                other = graph.target[at]
+                passes = passed[other] & (mask | group_of[type_of[other]] | WAITS)
+                if passes != passed[other]:
+                    if not passes & WAITS:
+                        passes |= WAITS
                         queue[last] = other
                         last = later(last, 1, room)
                         waiting += 1
-                    passed[other] = found
+                    passed[other] = passes
         if is_wanted:
-            add_up(passed, objects, &shallow[0] if objects else NULL, &counts[0], &sums[0])
-            if native.shape[0]:
-                add_up(passed, objects, &native[0], NULL, &outside[0])
+            add_up(passed, objects, sizes.shallow, &found[0, 0], &found[1, 0])
+            if sizes.native != NULL:
+                add_up(passed, objects, sizes.native, NULL, &found[2, 0])
     free(passed)
     free(queue)
     return is_wanted

@@ -168,57 +168,71 @@ def below_own_group(
     return passed <= count
 
 
-def sums_by_group(
-    const uint8_t[::1] chosen,
-    const uint32_t[::1] type_of,
-    const uint32_t[::1] group_of,
-    const uint32_t[::1] node_of,
-    const uint8_t[::1] below,
-    const uint32_t[::1] dominator,
-    const uint64_t[::1] shallow,
-    const uint64_t[::1] retained,
-    size_t first,
-    size_t last,
-    size_t most,
-    uint64_t[::1] counts,
-    uint64_t[::1] own,
-    uint64_t[::1] held,
-) -> bool:
-    """Add up the ``chosen`` objects from ``first`` up to ``last`` by the groups of their types.
+cdef class GroupSums:
+    """Adds up objects by the groups of their types.
 
-    That is how many they are, their own bytes and what they retain.
-
-    Only what no other chosen one of the group dominates adds to ``held``. Objects are in nodes of the compact tree, and
-    ``below`` says of these which have others of the same group above them (:func:`below_own_group`): only from their
-    objects on the dominators are walked. Returns False where these would be more than ``most`` in all. ``group_of`` has
-    an item per type, ``counts`` and the others one per group.
+    Objects are in nodes of the compact tree, and ``below`` says of these which have others of the same group above them
+    (:func:`below_own_group`). ``group_of`` has an item per type, ``node_of``, ``dominator``, ``own`` and ``retained``
+    one per object.
     """
-    cdef size_t groups = counts.shape[0], item, looked = 0
-    cdef uint32_t above, group
-    if last > <size_t> type_of.shape[0]:
-        raise ValueError("there are fewer objects")
-    with nogil:
-        for item in range(first, last):
-            if not chosen[item]:
-                continue
-            group = group_of[type_of[item]]
-            if group >= groups:
-                continue
-            counts[group] += 1
-            own[group] += shallow[item]
-            if below[node_of[item]]:
-                above = dominator[item]
-                while above != NO_NUMBER and looked <= most:
-                    if chosen[above] and group_of[type_of[above]] == group:
-                        break
-                    looked += 1
-                    above = dominator[above]
-                if above != NO_NUMBER:
-                    if looked > most:
-                        break
+
+    cdef const uint32_t[::1] type_of, group_of, node_of, dominator
+    cdef const uint8_t[::1] below
+    cdef const uint64_t[::1] own, retained
+
+    def __cinit__(
+        self,
+        const uint32_t[::1] type_of,
+        const uint32_t[::1] group_of,
+        const uint32_t[::1] node_of,
+        const uint8_t[::1] below,
+        const uint32_t[::1] dominator,
+        const uint64_t[::1] own,
+        const uint64_t[::1] retained,
+    ):
+        self.type_of, self.group_of, self.node_of, self.below = type_of, group_of, node_of, below
+        self.dominator, self.own, self.retained = dominator, own, retained
+
+    def add(
+        self, const uint8_t[::1] chosen, size_t first, size_t last, size_t most, uint64_t[:, ::1] found
+    ) -> bool:
+        """Add up the ``chosen`` objects from ``first`` up to ``last``: how many, their own bytes, what they retain.
+
+        ``found`` has a row for each of these, with an item per group. Only what no other chosen one of the group
+        dominates adds to what is retained: only from objects of nodes that have others above them are dominators
+        walked. Returns False where these would be more than ``most`` in all.
+        """
+        cdef size_t groups = found.shape[1], item, looked = 0
+        cdef uint32_t above, group
+        cdef uint64_t *counts
+        cdef uint64_t *own
+        cdef uint64_t *held
+        if last > <size_t> self.type_of.shape[0] or found.shape[0] != 3:
+            raise ValueError("there are fewer objects, or no rows for three sums")
+        counts = &found[0, 0]
+        own, held = counts + groups, counts + 2 * groups
+        with nogil:
+            for item in range(first, last):
+                if not chosen[item]:
                     continue
-            held[group] += retained[item]
-    return looked <= most
+                group = self.group_of[self.type_of[item]]
+                if group >= groups:
+                    continue
+                counts[group] += 1
+                own[group] += self.own[item]
+                if self.below[self.node_of[item]]:
+                    above = self.dominator[item]
+                    while above != NO_NUMBER and looked <= most:
+                        if chosen[above] and self.group_of[self.type_of[above]] == group:
+                            break
+                        looked += 1
+                        above = self.dominator[above]
+                    if above != NO_NUMBER:
+                        if looked > most:
+                            break
+                        continue
+                held[group] += self.retained[item]
+        return looked <= most
 
 
 def frames_alike(const uint32_t[:, ::1] places, const uint32_t[::1] type_of, uint32_t[::1] found):

@@ -11,6 +11,7 @@ from memlens.formats.errors import DamagedSnapshotError, NotASnapshotError
 from memlens.formats.scanning import run_through
 from memlens.formats.stacks import Numbers
 from memlens.formats.warnings import counted_warnings
+from memlens.kernels.graph.columns import References
 from memlens.kernels.graph.reach import leaders, reached_from
 from memlens.model.frames import MOST_LINE
 from memlens.model.graph import (
@@ -258,8 +259,8 @@ def _set_by_data(sources: Column, words: Column, form: Column) -> Column:
 def _circles(start: Column, target: Column, roots: Column) -> U32:
     """Return one object of each cycle of unreachable objects without other referrers: these reach all others."""
     reached = np.zeros(len(start) - 1, np.uint8)
-    follows, kind = np.ones(1, np.uint8), np.zeros(len(target), np.uint8)
-    reached_from(start, target, kind, follows, roots.astype(np.uint32), reached)
+    follows, kind = np.ones(256, np.uint8), np.zeros(len(target), np.uint8)
+    reached_from(References(start, target, kind, follows), roots.astype(np.uint32), reached)
     first = np.asarray(leaders(start, target, reached.copy(), np.flatnonzero(reached == 0).astype(np.uint32)))
     # an object that reaches one of them, but isn't reached by it, comes later, so the reverse order leaves it out
     return np.array(leaders(start, target, reached, first[::-1].copy()), np.uint32)

@@ -12,6 +12,7 @@ from memlens.arrays import U8, U32, U64
 from memlens.formats.errors import DamagedSnapshotError
 from memlens.formats.interned import Interned
 from memlens.formats.warnings import counted_warnings
+from memlens.kernels.graph.columns import References
 from memlens.kernels.graph.reach import reached_from
 from memlens.model.distinct import distinct
 from memlens.model.graph import (
@@ -200,8 +201,9 @@ def _page_owned(snapshot: Snapshot) -> U8:
     follows = np.ones(256, np.uint8)
     follows[: len(snapshot.edge_types)] = [name != "weak" for name in snapshot.edge_types]
     owned = np.empty(len(snapshot.objects.ids), np.uint8)
-    columns = (references.start, references.target, references.kind)
-    reached_from(*columns, follows, targets[held], owned)
+    reached_from(
+        References(references.start, references.target, references.kind, follows), targets[held], owned
+    )
     return owned
 
 

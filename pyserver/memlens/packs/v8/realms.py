@@ -21,6 +21,7 @@ from memlens.units import shortened
 from memlens.views.heap.objects.fields import MOST_NAME
 from memlens.views.heap.objects.reference_kinds import kinds_where
 from memlens.views.heap.objects.types import instances_of
+from memlens.views.heap.reachable.from_roots import outgoing
 
 _DETACHED = "Detached "
 """The prefix of the name of a realm whose page is gone."""
@@ -42,7 +43,7 @@ def realms(snapshot: Snapshot) -> list[int]:
 
 def owners(snapshot: Snapshot, found: list[int]) -> U32:
     """One item per object: the index of its realm, SEVERAL or NONE. Raises :class:`CancelledError`."""
-    stored, count = snapshot.references, len(snapshot.objects.type)
+    count = len(snapshot.objects.type)
     number_of = np.full(count + 1, NONE, np.uint32)
     number_of[found] = np.arange(len(found))
     everything = np.arange(count, dtype=np.uint32)
@@ -54,22 +55,18 @@ def owners(snapshot: Snapshot, found: list[int]) -> U32:
     owner = np.ascontiguousarray(realm_of[np.searchsorted(metas, metas_of)])
     owner[found] = np.arange(len(found))
     leads = kinds_where(snapshot, lambda kind: kind.name not in _LEFT_OUT)
-    finished(
-        spread_owners(stored.start, stored.target, stored.kind, leads.view(np.uint8), owner, snapshot.work)
-    )
+    finished(spread_owners(outgoing(snapshot, leads.view(np.uint8)), owner, snapshot.work))
     return owner
 
 
 def _targets(snapshot: Snapshot, objects: U32, name: str) -> U32:
     """The target of each object's internal reference with a name; NONE if it has none. ``objects`` may be NONE, too."""
-    stored, strings, found = snapshot.references, snapshot.strings, np.full(len(objects), NONE, np.uint32)
+    strings, found = snapshot.strings, np.full(len(objects), NONE, np.uint32)
     wanted = strings.find(np.arange(1, len(strings.end), dtype=np.int64), name)
     if wanted >= 0:
         internal = kinds_where(snapshot, lambda kind: kind.name == "internal").view(np.uint8)
-        named_targets(
-            stored.start, stored.target, stored.kind, stored.items(ReferenceColumns.name, slice(None)),
-            objects, internal, wanted, found,
-        )  # fmt: skip
+        names = snapshot.references.items(ReferenceColumns.name, slice(None))
+        named_targets(outgoing(snapshot, internal), names, objects, wanted, found)
     return found
 
 

@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from memlens.arrays import I64, U64, Mask
+from memlens.kernels.graph.columns import References
 from memlens.kernels.graph.owners import named_targets
 from memlens.model.distinct import distinct
 from memlens.model.graph import NONE
@@ -364,10 +365,8 @@ class _Heap:
         stored, found = self._snapshot.references, np.full(len(objects), NONE, np.uint32)
         wanted = self._snapshot.text_number(name)
         if wanted != NONE:
-            named_targets(
-                stored.start, stored.target, stored.kind, stored.name, objects.astype(np.uint32), self._internal,
-                wanted, found,
-            )  # fmt: skip
+            references = References(stored.start, stored.target, stored.kind, self._internal)
+            named_targets(references, stored.name, objects.astype(np.uint32), wanted, found)
         return found.astype(np.int64)
 
     def numbers(self, objects: I64, name: str) -> I64:

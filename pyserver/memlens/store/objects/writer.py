@@ -15,6 +15,7 @@ from msgspec import Struct
 from memlens.arrays import I64, U8, U32, U64
 from memlens.kernels.graph import dominators as kernel
 from memlens.kernels.graph import reach, referrers, tree
+from memlens.kernels.graph.columns import References
 from memlens.kernels.tree import calltree
 from memlens.model.distinct import distinct
 from memlens.model.graph import NONE, Graph
@@ -161,7 +162,8 @@ def _write_known(columns: ColumnFiles, graph: Graph, retains: U8, turning: "Futu
     )  # fmt: skip
     del turned, turning
     distance = np.empty(len(graph.objects), np.uint32)
-    reach.distances(references.start, references.target, references.kind, retains, _entries(graph), distance)
+    followed = References(references.start, references.target, references.kind, retains)
+    reach.distances(followed, _entries(graph), distance)
     objects = graph.objects
     own: dict[str, Rows | None] = {
         "type": objects.type, "shallow": objects.shallow, "id": objects.ids, "name": objects.name,

@@ -25,7 +25,7 @@ from memlens.views.findings.graph.held import and_held, held_by
 from memlens.views.findings.writing import Ranked, made, percent
 from memlens.views.heap.objects.reference_kinds import has_strength, kinds_where
 from memlens.views.heap.objects.rows import Numbers
-from memlens.views.heap.reachable.from_roots import followed, softly_reachable
+from memlens.views.heap.reachable.from_roots import followed, outgoing, softly_reachable
 
 LEAST_FINALIZABLE = 100
 _MOST_FIELD = 120
@@ -50,14 +50,7 @@ def finalizers(case: GraphCase) -> Iterator[Ranked]:
     waiting = referents[objects.distance[referents] == NEVER]
     if len(waiting):
         reached = np.empty(len(objects.type), np.uint32)
-        distances(
-            stored.start,
-            stored.target,
-            stored.kind,
-            followed(case.snapshot),
-            waiting.astype(np.uint32),
-            reached,
-        )
+        distances(outgoing(case.snapshot, followed(case.snapshot)), waiting.astype(np.uint32), reached)
         only = (reached != NEVER) & (objects.distance == NEVER)
         total = int(objects.shallow[only].sum())
         if total >= case.least or len(waiting) >= LEAST_FINALIZABLE:

@@ -320,15 +320,13 @@ def _summed(
 ) -> Numbers:
     """Return by group: the number of the objects, the sum of ``own``, and the sum of ``retained`` over topmost ones."""
     stored = snapshot.objects
-    below = _below_own_group(snapshot, by)
+    added = kernel.GroupSums(
+        stored.type, group_of, stored.group, _below_own_group(snapshot, by), stored.dominator, own, retained
+    )
 
     def sums(first: int, last: int) -> Numbers | None:
         found = np.zeros((3, groups), np.uint64)
-        is_whole = kernel.sums_by_group(
-            mask.view(np.uint8), stored.type, group_of, stored.group, below, stored.dominator, own,
-            retained, first, last, _MOST_WALKED, *found,
-        )  # fmt: skip
-        return found if is_whole else None
+        return found if added.add(mask.view(np.uint8), first, last, _MOST_WALKED, found) else None
 
     parts = in_halves(len(mask), sums)
     whole = [part for part in parts if part is not None]

@@ -11,7 +11,6 @@ from memlens.model.distinct import distinct
 from memlens.model.graph import ENTRY, RETAINING, Strength
 from memlens.model.timeline import NEVER
 from memlens.packs import registry
-from memlens.store.objects.columns import ReferenceColumns
 from memlens.store.snapshot import Snapshot
 from memlens.units import plain_name
 from memlens.views.heap.objects.references import references_between
@@ -24,7 +23,7 @@ from memlens.views.heap.objects.rows import (
     type_names,
 )
 from memlens.views.heap.objects.types import group_roots
-from memlens.views.heap.reachable.from_roots import followed, holders
+from memlens.views.heap.reachable.from_roots import followed, holders, unchecked_incoming
 from memlens.views.heap.retained.cuts import MOST_LOOKED_AT, common_holder, freed_by_cuts, held_of
 from memlens.views.heap.retained.freed import amounts
 from memlens.views.heap.retained.left_out import LeavesOut
@@ -77,11 +76,10 @@ def least_cut(snapshot: Snapshot, numbers: Numbers) -> LeastCutAnswer:
     holder = common_holder(snapshot, sought, MOST_LOOKED_AT)
     if holder is None:
         return nothing
-    stored, objects = snapshot.references, snapshot.objects
+    objects = snapshot.objects
     found = kernel(
-        stored.unchecked(ReferenceColumns.referrer_start), stored.unchecked(ReferenceColumns.referrer),
-        stored.referrer_kind, followed(snapshot), objects.distance, holders(snapshot), sought.astype(np.uint32),
-        holder, MOST_REFERENCES, _MOST_STEPS, len(objects.type), snapshot.work,
+        unchecked_incoming(snapshot, followed(snapshot)), objects.distance, holders(snapshot),
+        sought.astype(np.uint32), holder, MOST_REFERENCES, _MOST_STEPS, len(objects.type), snapshot.work,
     )  # fmt: skip
     snapshot.go_on()
     shown = None if holder == len(objects.type) else object_rows(snapshot, [holder])[0]

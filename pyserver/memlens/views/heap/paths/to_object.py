@@ -10,7 +10,6 @@ from memlens.kernels.graph.paths import PathSearch, WaySearch
 from memlens.model.graph import RETAINING, Strength
 from memlens.model.timeline import NEVER
 from memlens.store.manifest import InconsistentError
-from memlens.store.objects.columns import ReferenceColumns
 from memlens.store.objects.walks import dominator_of
 from memlens.store.snapshot import Snapshot
 from memlens.views.heap.objects.references import references_between
@@ -24,7 +23,13 @@ from memlens.views.heap.objects.rows import (
     reference_rows,
 )
 from memlens.views.heap.objects.types import group_roots
-from memlens.views.heap.reachable.from_roots import distances_through, entries, followed, is_entry
+from memlens.views.heap.reachable.from_roots import (
+    distances_through,
+    entries,
+    followed,
+    is_entry,
+    unchecked_incoming,
+)
 from memlens.views.heap.retained.cuts import MOST_LOOKED_AT, freed_by_cut
 from memlens.views.heap.retained.freed import Freed, amounts
 from memlens.views.heap.retained.left_out import LeavesOut, Without, WithoutAnswer, without
@@ -99,7 +104,7 @@ def paths(
     """
     check_object(snapshot, number)
     left = without(snapshot, leaving_out)
-    follows, stored = followed(snapshot, through), snapshot.references
+    follows = followed(snapshot, through)
     begins = is_entry(snapshot) if left is None else left.is_entry
     most = min(most, MOST_PATHS)
     # the stored distances and dominators apply to the default references only
@@ -111,11 +116,8 @@ def paths(
         ways = _shortest(snapshot, number, follows, distances_through(snapshot, through))
     ways = [way for number, way in enumerate(ways) if number == 0 or not _says_again(snapshot, way, begins)]
     found = [_path(snapshot, way, follows, left) for way in ways]
-    search = PathSearch(
-        stored.unchecked(ReferenceColumns.referrer_start), stored.unchecked(ReferenceColumns.referrer),
-        stored.referrer_kind, follows, begins, number,
-        None if left is None else left.left_out,
-    )  # fmt: skip
+    referrers = unchecked_incoming(snapshot, follows)
+    search = PathSearch(referrers, begins, number, None if left is None else left.left_out)
     reached = {int(way[0]) for way in ways}
     # if all paths begin at the graph's own root, a search for another root would visit the whole heap
     roots = len(entries(snapshot))
@@ -159,13 +161,11 @@ def _shortest(
     """Return the shortest path to an object, found by descending distances; empty if it is unreachable."""
     if int(distance[number]) == NEVER:
         return []
-    stored = snapshot.references
     search = WaySearch(
-        stored.unchecked(ReferenceColumns.referrer_start), stored.unchecked(ReferenceColumns.referrer),
-        stored.referrer_kind, follows, is_entry(snapshot), distance,
+        unchecked_incoming(snapshot, follows), is_entry(snapshot), distance,
         np.empty(0, np.uint32) if dominator is None else dominator, number, longest=int(distance[number]),
     )  # fmt: skip
-    items = search.next_path(len(distance) + len(stored.referrer))
+    items = search.next_path(len(distance) + len(snapshot.references.referrer))
     return [] if items is None else [np.asarray(items)]
 
 
@@ -206,12 +206,12 @@ class _Ways:
 
     def _next(self, at: int) -> list[int]:
         """Return the shortest path, to the object or a dominator of it, that differs from all before; empty if none."""
-        stored, objects = self._snapshot.references, self._snapshot.objects
+        objects = self._snapshot.objects
         shared = self._shared()
         before = [way[: way.index(at)] for way in self._ways if at in way]
         search = WaySearch(
-            stored.unchecked(ReferenceColumns.referrer_start), stored.unchecked(ReferenceColumns.referrer),
-            stored.referrer_kind, self._follows, is_entry(self._snapshot), objects.distance, objects.dominator, at,
+            unchecked_incoming(self._snapshot, self._follows), is_entry(self._snapshot), objects.distance,
+            objects.dominator, at,
             {number for way in self._ways for number in way} - shared,
             {way[-1] for way in before if way and way[-1] in shared},
             any(not way for way in before),

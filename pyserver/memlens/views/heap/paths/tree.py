@@ -17,7 +17,13 @@ from memlens.texts import phrase
 from memlens.views.heap.listing.lists import fitting
 from memlens.views.heap.objects.reference_kinds import engine_s_own, kinds_where, named_by_text, names_of_both
 from memlens.views.heap.objects.rows import Numbers
-from memlens.views.heap.reachable.from_roots import distances_through, followed, root_kinds
+from memlens.views.heap.reachable.from_roots import (
+    distances_through,
+    followed,
+    incoming,
+    outgoing,
+    root_kinds,
+)
 from memlens.views.heap.retained.freed import Freed
 from memlens.views.heap.retained.left_out import LeavesOut, Without, without
 
@@ -247,12 +253,10 @@ def _levels(snapshot: Snapshot, chosen: Numbers, sizes: Numbers, ways: _Ways) ->
 
 def _step(snapshot: Snapshot, at: Numbers, ways: _Ways) -> tuple[Numbers, Numbers]:
     """Return, for each of some objects, a referrer that is nearer to a root, and the label of the reference."""
-    stored = snapshot.references
     above, rows = np.empty(len(at), np.uint32), np.empty(len(at), np.uint64)
     looked_at = one_up(
-        stored.start, stored.target, stored.kind, stored.referrer_start, stored.referrer, stored.referrer_kind,
-        ways.follows, ways.distance, at.astype(np.uint32), above, rows, _MOST_REFERENCES,
-        None if ways.without is None else ways.without.left_out,
+        outgoing(snapshot, ways.follows), incoming(snapshot, ways.follows), ways.distance, at.astype(np.uint32),
+        above, rows, _MOST_REFERENCES, None if ways.without is None else ways.without.left_out,
     )  # fmt: skip
     if looked_at is None:
         raise InconsistentError("An object has a distance, but nothing nearer to a root refers to it")

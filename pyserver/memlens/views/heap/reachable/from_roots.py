@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from memlens.arrays import I32, U8, U32, Mask
+from memlens.kernels.graph.columns import References
 from memlens.kernels.graph.nearer import shorten
 from memlens.kernels.graph.reach import distances
 from memlens.model.graph import RETAINING, Strength
@@ -59,6 +60,31 @@ def root_kinds(snapshot: Snapshot, objects: npt.NDArray[np.integer[Any]]) -> I32
     return np.where(roots[at] == objects, kinds[at], np.int32(-1))
 
 
+def outgoing(snapshot: Snapshot, follows: U8) -> References:
+    """Return all references by their sources, for kernels that follow those of some kinds."""
+    stored = snapshot.references
+    return References(stored.start, stored.target, stored.kind, follows)
+
+
+def incoming(snapshot: Snapshot, follows: U8) -> References:
+    """Return all references by their targets, likewise."""
+    stored = snapshot.references
+    return References(stored.referrer_start, stored.referrer, stored.referrer_kind, follows)
+
+
+def unchecked_outgoing(snapshot: Snapshot, follows: U8) -> References:
+    """Return what :func:`outgoing` does without reading all of it, for kernels that check each number they use."""
+    stored, column = snapshot.references, ReferenceColumns
+    return References(stored.unchecked(column.start), stored.unchecked(column.target), stored.kind, follows)
+
+
+def unchecked_incoming(snapshot: Snapshot, follows: U8) -> References:
+    """Return what :func:`incoming` does, likewise."""
+    stored, column = snapshot.references, ReferenceColumns
+    start, source = stored.unchecked(column.referrer_start), stored.unchecked(column.referrer)
+    return References(start, source, stored.referrer_kind, follows)
+
+
 def holders(snapshot: Snapshot) -> U32:
     """Return the objects that hold all others: the graph's own root if it has one, else the entries.
 
@@ -90,9 +116,8 @@ def _held_distances(snapshot: Snapshot) -> U32:
     known = None if path is None else HELD_DISTANCES.columns(path, partial(_checked, snapshot))
     if known is not None:
         return known
-    stored = snapshot.references
     distance = np.empty(len(snapshot.objects.type), np.uint32)
-    distances(stored.start, stored.target, stored.kind, followed(snapshot), holders(snapshot), distance)
+    distances(outgoing(snapshot, followed(snapshot)), holders(snapshot), distance)
     return distance
 
 
@@ -135,21 +160,14 @@ def distances_through(snapshot: Snapshot, through: Collection[Strength]) -> U32:
 @kept
 def _distances_by(snapshot: Snapshot, follows: bytes) -> U32:
     """Return the distances; ``follows`` has a byte for each kind of reference, 1 for those that are followed."""
-    followed_kinds, retaining, stored = (
-        np.frombuffer(follows, np.uint8),
-        followed(snapshot),
-        snapshot.references,
-    )
+    followed_kinds, retaining = np.frombuffer(follows, np.uint8), followed(snapshot)
     more, fewer = followed_kinds & ~retaining, retaining & ~followed_kinds
     if fewer.any():
         distance = np.empty(len(snapshot.objects.type), np.uint32)
-        distances(stored.start, stored.target, stored.kind, followed_kinds, entries(snapshot), distance)
+        distances(outgoing(snapshot, followed_kinds), entries(snapshot), distance)
         return distance
 
     # few distances change: much faster than visiting all references
     distance = snapshot.objects.distance.copy()
-    shorten(
-        stored.unchecked(ReferenceColumns.start), stored.unchecked(ReferenceColumns.target), stored.kind,
-        followed_kinds, more, distance,
-    )  # fmt: skip
+    shorten(unchecked_outgoing(snapshot, followed_kinds), more, distance)
     return distance

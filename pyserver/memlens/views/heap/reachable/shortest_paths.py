@@ -24,7 +24,7 @@ from memlens.store.objects.compact import Dominated, compact_tree
 from memlens.store.objects.room import Room
 from memlens.store.snapshot import Snapshot
 from memlens.views.heap.objects.rows import ObjectRow, check_object, object_rows, page
-from memlens.views.heap.reachable.from_roots import entries, followed
+from memlens.views.heap.reachable.from_roots import entries, followed, outgoing
 
 KEPT_FROM = 200_000
 """The number of objects from which the tree is kept in the archive; smaller ones take a tenth of a second."""
@@ -145,7 +145,7 @@ def _make(snapshot: Snapshot) -> ShortestPaths:
 
 
 def _by_object(snapshot: Snapshot) -> _ByObject:
-    stored, objects, work = snapshot.references, snapshot.objects, snapshot.work
+    objects, work = snapshot.objects, snapshot.work
     count = len(objects.type)
     order, parent, ordered, member = (np.empty(count, np.uint32) for _ in range(4))
     total, begin = np.empty(count, np.uint64), np.empty(count + 2, np.uint32)
@@ -154,11 +154,7 @@ def _by_object(snapshot: Snapshot) -> _ByObject:
         # if the root represents everything, other roots are below it
         sources = np.append(np.uint32(root), sources[sources != root])
     work.within(0, 0.4)
-    reached = finished(
-        first_found(
-            stored.start, stored.target, stored.kind, followed(snapshot), sources, order, parent, work
-        )
-    )
+    reached = finished(first_found(outgoing(snapshot, followed(snapshot)), sources, order, parent, work))
     is_reached = np.zeros(count, np.bool_)
     is_reached[order[:reached]] = True
     unreached = np.flatnonzero(~is_reached).astype(np.uint32)

@@ -7,6 +7,7 @@ from msgspec import Struct
 
 from memlens.arrays import U8, Mask
 from memlens.errors import finished
+from memlens.kernels.graph.columns import Sizes
 from memlens.kernels.graph.freed import Retained
 from memlens.kernels.graph.reach import reached_from
 from memlens.model.distinct import distinct
@@ -14,7 +15,7 @@ from memlens.store.snapshot import Snapshot
 from memlens.views.heap.objects.halves import in_halves
 from memlens.views.heap.objects.native_memory import native_or_none, own_native
 from memlens.views.heap.objects.rows import Numbers, check_objects
-from memlens.views.heap.reachable.from_roots import followed, held_distances
+from memlens.views.heap.reachable.from_roots import followed, held_distances, incoming, outgoing
 
 
 class RetainedAnswer(Struct, frozen=True):
@@ -50,11 +51,11 @@ def retained_set(snapshot: Snapshot, numbers: Numbers) -> Mask:
 
 def _walked(snapshot: Snapshot, numbers: Numbers, state: U8) -> Retained:
     check_objects(snapshot, numbers)
-    stored, objects = snapshot.references, snapshot.objects
+    objects, follows = snapshot.objects, followed(snapshot)
     walk = Retained(
-        stored.start, stored.target, stored.kind, stored.referrer_start, stored.referrer, stored.referrer_kind,
-        followed(snapshot), held_distances(snapshot), objects.dominated_start, objects.dominated, objects.shallow,
-        own_native(snapshot), np.ascontiguousarray(numbers, np.uint32), state, snapshot.work,
+        outgoing(snapshot, follows), incoming(snapshot, follows), Sizes(objects.shallow, own_native(snapshot)),
+        held_distances(snapshot), objects.dominated_start, objects.dominated,
+        np.ascontiguousarray(numbers, np.uint32), state, snapshot.work,
     )  # fmt: skip
     in_halves(walk.steps, walk.follow)
     return walk
@@ -66,9 +67,7 @@ def reachable_bytes(snapshot: Snapshot, numbers: Numbers) -> int:
     Much of it may be kept alive by other objects, too. Raises :class:`BadRequestError`.
     """
     chosen = check_objects(snapshot, distinct(np.asarray(numbers, np.int64)))
-    stored, shallow = snapshot.references, snapshot.objects.shallow
+    shallow = snapshot.objects.shallow
     reached = np.empty(len(shallow), np.uint8)
-    reached_from(
-        stored.start, stored.target, stored.kind, followed(snapshot), chosen.astype(np.uint32), reached
-    )
+    reached_from(outgoing(snapshot, followed(snapshot)), chosen.astype(np.uint32), reached)
     return int(shallow.sum(where=reached.view(np.bool_)))

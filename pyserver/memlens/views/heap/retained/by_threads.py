@@ -7,6 +7,7 @@ import numpy as np
 from memlens.arrays import U64
 from memlens.errors import stopped
 from memlens.kernels.graph import together as kernel
+from memlens.kernels.graph.columns import Sizes
 from memlens.model.distinct import counted, distinct
 from memlens.model.graph import NONE
 from memlens.model.timeline import NEVER
@@ -15,7 +16,7 @@ from memlens.store.snapshot import Snapshot
 from memlens.views.heap.objects.rows import Numbers
 from memlens.views.heap.objects.thread_table import table
 from memlens.views.heap.reachable.dominators import reached
-from memlens.views.heap.reachable.from_roots import followed, holders
+from memlens.views.heap.reachable.from_roots import followed, holders, outgoing
 from memlens.views.heap.retained.by_objects import retained_by
 
 _MOST_LEVELS = 32
@@ -107,24 +108,23 @@ def _held_by_one(snapshot: Snapshot) -> _HeldByOne:
 
 def _freed_through_roots(snapshot: Snapshot, chosen: Numbers, alone: _HeldByOne) -> U64:
     """Return the same for threads whose variables are roots, in one traversal."""
-    known, stored, objects = table(snapshot), snapshot.references, snapshot.objects
+    known, objects = table(snapshot), snapshot.objects
     bits = np.uint64(1) << np.arange(len(chosen), dtype=np.uint64)
     group, group_of = np.zeros(len(objects.type), np.uint32), np.append(np.uint64(0), bits)
     for place, own in enumerate(known.object[chosen].tolist(), 1):
         if own != NONE:
             group[own] = place
     roots = holders(snapshot)
-    none = np.empty(0, np.uint64)
     held = np.zeros(len(roots), np.uint64)
     first, last = np.searchsorted(alone.thread, (chosen[0], chosen[-1] + 1))
     part = slice(int(first), int(last))
     held[alone.place[part]] = bits[np.searchsorted(chosen, alone.thread[part])]
-    counts, sums = (np.zeros(kernel.MOST_GROUPS, np.uint64) for _ in range(2))
+    found = np.zeros((3, kernel.MOST_GROUPS), np.uint64)
     is_done = kernel.retained_together(
-        stored.start, stored.target, stored.kind, followed(snapshot), roots, held, group, group_of, objects.shallow,
-        counts, sums, none, none, snapshot.work,
+        outgoing(snapshot, followed(snapshot)), roots, held, group, group_of,
+        Sizes(objects.shallow, np.empty(0, np.uint64)), found, snapshot.work,
     )  # fmt: skip
     if not is_done:
         raise stopped()
-    found: U64 = sums[: len(chosen)]
-    return found
+    freed: U64 = found[1, : len(chosen)]
+    return freed

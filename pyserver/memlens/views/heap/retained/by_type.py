@@ -7,6 +7,7 @@ import numpy as np
 
 from memlens.arrays import U32, U64
 from memlens.errors import stopped
+from memlens.kernels.graph.columns import Sizes
 from memlens.kernels.graph.together import MOST_GROUPS, retained_together
 from memlens.progress import Report
 from memlens.store.artefacts import Artefact, write_columns
@@ -14,7 +15,7 @@ from memlens.store.kept import kept
 from memlens.store.snapshot import Snapshot
 from memlens.views.heap.objects.native_memory import native_or_none, own_native
 from memlens.views.heap.objects.types import figures_of, instances_of
-from memlens.views.heap.reachable.from_roots import followed, holders
+from memlens.views.heap.reachable.from_roots import followed, holders, outgoing
 from memlens.views.heap.retained.by_objects import RetainedAnswer, retained_by
 
 WORKED_OUT_FROM = 1_000_000
@@ -58,19 +59,18 @@ def _together(snapshot: Snapshot) -> _Together:
 
 
 def _make(snapshot: Snapshot) -> _Together:
-    stored, objects = snapshot.references, snapshot.objects
+    objects = snapshot.objects
     types = _largest(snapshot)
     group_of = np.zeros(len(snapshot.types.name), np.uint64)
     group_of[types] = np.uint64(1) << np.arange(len(types), dtype=np.uint64)
-    counts, sums, outside = np.zeros((3, MOST_GROUPS), np.uint64)
+    found = np.zeros((3, MOST_GROUPS), np.uint64)
     is_done = retained_together(
-        stored.start, stored.target, stored.kind, followed(snapshot), holders(snapshot),
-        np.empty(0, np.uint64), objects.type, group_of, objects.shallow, counts, sums,
-        own_native(snapshot), outside, snapshot.work,
+        outgoing(snapshot, followed(snapshot)), holders(snapshot), np.empty(0, np.uint64), objects.type, group_of,
+        Sizes(objects.shallow, own_native(snapshot)), found, snapshot.work,
     )  # fmt: skip
     if not is_done:
         raise stopped()
-    return _Together(types, *(column[: len(types)] for column in (counts, sums, outside)))
+    return _Together(types, *found[:, : len(types)])
 
 
 def _largest(snapshot: Snapshot) -> U32:

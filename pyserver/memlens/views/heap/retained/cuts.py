@@ -5,7 +5,8 @@ from collections.abc import Collection
 import numpy as np
 from msgspec import Struct
 
-from memlens.kernels.graph.cuts import OtherHolders, freed_without
+from memlens.kernels.graph.columns import Sizes
+from memlens.kernels.graph.cuts import Dominated, OtherHolders, freed_without
 from memlens.model.distinct import distinct
 from memlens.model.timeline import NEVER
 from memlens.store.kept import kept
@@ -16,7 +17,7 @@ from memlens.views.heap.objects.native_memory import native_bytes, native_or_non
 from memlens.views.heap.objects.references import references_between, referrers_of
 from memlens.views.heap.objects.rows import Numbers, check_object
 from memlens.views.heap.reachable.dominators import reached
-from memlens.views.heap.reachable.from_roots import followed, holders
+from memlens.views.heap.reachable.from_roots import followed, holders, outgoing, unchecked_outgoing
 from memlens.views.heap.retained.freed import NOTHING, Freed
 from memlens.views.heap.retained.left_out import LeavesOut, without
 
@@ -77,7 +78,7 @@ def freed_by_cuts(
     Also returns the number of visited objects. Several targets may together retain something that none of them retains
     alone. The bytes are None if more than about ``most`` objects would have to be visited.
     """
-    stored, objects = snapshot.references, snapshot.objects
+    objects = snapshot.objects
     held = held_of(snapshot, distinct(targets))
     if not len(held):
         return NOTHING, 0
@@ -88,9 +89,10 @@ def freed_by_cuts(
     if holder is None:
         return None, most
     freed, looked_at = freed_without(
-        stored.start, stored.target, stored.kind, followed(snapshot), objects.dominated_start, objects.dominated,
-        *alone.by_dominator, objects.distance, objects.shallow, own_native(snapshot), holders(snapshot),
-        distinct(sources).astype(np.uint32), held.astype(np.uint32), holder, most,
+        outgoing(snapshot, followed(snapshot)),
+        Dominated(objects.dominated_start, objects.dominated, *alone.by_dominator), objects.distance,
+        Sizes(objects.shallow, own_native(snapshot)), holders(snapshot), distinct(sources).astype(np.uint32),
+        held.astype(np.uint32), holder, most,
     )  # fmt: skip
     return None if freed is None else Freed(*freed), looked_at
 
@@ -181,9 +183,8 @@ def _freed_of(snapshot: Snapshot, sources: Numbers, target: int, most: int) -> F
 
 @kept
 def _other_holders(snapshot: Snapshot) -> OtherHolders:
-    stored, objects, alone = snapshot.references, snapshot.objects, reached(snapshot)
+    objects, alone = snapshot.objects, reached(snapshot)
     return OtherHolders(
-        stored.unchecked(ReferenceColumns.start), stored.unchecked(ReferenceColumns.target), stored.kind,
-        followed(snapshot), objects.unchecked(ObjectColumns.dominator), alone.moved, alone.moved_to,
-        objects.distance,
+        unchecked_outgoing(snapshot, followed(snapshot)), objects.unchecked(ObjectColumns.dominator), alone.moved,
+        alone.moved_to, objects.distance,
     )  # fmt: skip

@@ -7,6 +7,7 @@ from msgspec import Struct
 
 from memlens.arrays import U8, U32, Mask
 from memlens.errors import BadRequestError, finished
+from memlens.kernels.graph.columns import Sizes
 from memlens.kernels.graph.freed import Holding
 from memlens.kernels.graph.left_out import LeftOut
 from memlens.model.distinct import distinct
@@ -27,7 +28,14 @@ from memlens.views.heap.objects.rows import (
     type_names,
 )
 from memlens.views.heap.objects.types import instances_of
-from memlens.views.heap.reachable.from_roots import distances_through, followed, held_distances, is_entry
+from memlens.views.heap.reachable.from_roots import (
+    distances_through,
+    followed,
+    held_distances,
+    is_entry,
+    unchecked_incoming,
+    unchecked_outgoing,
+)
 from memlens.views.heap.retained.freed import Freed
 
 
@@ -138,12 +146,9 @@ def left_out_of(snapshot: Snapshot) -> LeftOut:
 
 def holding(snapshot: Snapshot, left_out: LeftOut, follows: U8, distance: U32) -> Holding:
     """Return a heap dump's columns for computing what would be freed; see :class:`Holding`."""
-    stored, column = snapshot.references, ReferenceColumns
-    return Holding(
-        stored.unchecked(column.start), stored.unchecked(column.target), stored.kind,
-        stored.unchecked(column.referrer_start), stored.unchecked(column.referrer), stored.referrer_kind,
-        follows, snapshot.objects.unchecked(ObjectColumns.shallow), own_native(snapshot), distance, left_out,
-    )  # fmt: skip
+    sizes = Sizes(snapshot.objects.unchecked(ObjectColumns.shallow), own_native(snapshot))
+    references = unchecked_outgoing(snapshot, follows)
+    return Holding(references, unchecked_incoming(snapshot, follows), sizes, distance, left_out)
 
 
 def without(snapshot: Snapshot, chosen: Collection[LeavesOut]) -> Without | None:
