@@ -249,6 +249,8 @@ export type ToWebviewMessage =
   | { type: 'progress'; stage: string; fraction: number | null }
   | { type: 'opened'; info: SnapshotInfo; heap: HeapFormat | null; state: ViewState | null }
   | { type: 'failed'; problem: Problem; canOpenAsText: boolean }
+  /** Whether letters, digits and signs by themselves are keys. */
+  | { type: 'keys'; single: boolean }
   | { type: 'response'; id: number; ok: true; result: unknown }
   | { type: 'response'; id: number; ok: false; problem: Problem }
   /** How much of what a request asked for is done, 0 to 1. */

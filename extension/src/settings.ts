@@ -53,6 +53,11 @@ export function lineTotals(): boolean {
   return configuration().get('lines.totals') !== false;
 }
 
+/** Whether letters, digits and signs by themselves are keys of views. */
+export function singleKeys(): boolean {
+  return configuration().get('singleKeys') !== false;
+}
+
 /** The files that the user chose for paths in snapshots, in this workspace. */
 function rememberedPaths(memory: vscode.Memento): Record<string, string> {
   return strings(memory.get(REMEMBERED_KEY));

@@ -99,8 +99,13 @@ test('keys move to callees and callers, and Escape deselects', async () => {
     seen.push(heading());
   }
   assert.deepEqual(seen.slice(1), ['<module>', 'main', '<module>']);
+  const heard = (): string => page.text('[role=status].sr-only');
+  await page.press(SURFACE, 'Enter');
+  assert.match(heard(), /^Zoomed to <module>: [\d.]+\s\w+$/);
   await page.press(SURFACE, 'Escape');
   assert.equal(page.all('.flame-details:not([hidden]) h3').length, 0);
+  await page.press(SURFACE, '0');
+  assert.equal(heard(), 'Zoom reset');
 });
 
 test('a search shows how much matches, and steps through the matches', async () => {

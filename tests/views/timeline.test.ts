@@ -188,6 +188,55 @@ test('the palette’s commands do the same', async () => {
   assert.equal(isOpen(), before);
 });
 
+test('what a key does is read out, and the same again when it does the same again', async () => {
+  const heard = (): string => page.text('[role=status].sr-only');
+  const press = (key: string): Promise<void> => page.press('.plot-surface', key);
+  const peak = page.text('.headline-text').match(/Peak ([\d.]+\s\w+)/)![1]!;
+  const hears = (what: RegExp): Promise<void> => page.waitUntil(() => what.test(heard()), `${what} is heard`);
+  await press('p');
+  await hears(new RegExp(`^From .+ to .+, with the peak of ${peak}$`));
+  const first = heard();
+  await press('p');
+  await page.waitUntil(() => heard() !== first, 'it is read out again');
+  assert.equal(heard().trim(), first.trim());
+  await press('m');
+  const [, live] = /^Cursor at .+: (.+) live$/.exec(heard()) ?? [];
+  assert.ok(live !== undefined && page.text('.live-set-summary').includes(live), heard());
+  await press('c');
+  assert.equal(heard(), 'By category');
+  await press('c');
+  assert.equal(heard(), 'By line');
+  await press('a');
+  assert.equal(heard(), 'Axis: event number');
+  await press('0');
+  await hears(/^Events 0 to 13,798, with the peak of /);
+  await press('a');
+  await press('Escape');
+});
+
+test('a pane that a key shows has the focus, and its name', async () => {
+  const [, second] = page.texts('.dock [role=tab]');
+  await page.press('.plot-surface', '2');
+  const { activeElement: focused } = document;
+  assert.equal(focused?.getAttribute('role'), 'tabpanel');
+  assert.equal(focused.getAttribute('aria-label'), second);
+  await page.press('.plot-surface', '1');
+  assert.equal(document.activeElement?.id, 'pane-liveSet');
+});
+
+test('letters and signs are no keys where the setting says so; others are', async () => {
+  page.post({ type: 'keys', single: false });
+  const all = camera();
+  for (const key of ['p', '+', '2']) await page.press('.plot-surface', key);
+  assert.deepEqual(camera(), all);
+  assert.equal(document.activeElement?.id, 'pane-liveSet');
+  await page.press('.plot-surface', 'ArrowRight');
+  page.post({ type: 'keys', single: true });
+  await page.press('.plot-surface', 'p');
+  assert.notDeepEqual(camera(), all);
+  await page.press('.plot-surface', '0');
+});
+
 test('keys select an allocation, go to the next one, and open its line', async () => {
   await page.press('.plot-surface', 'p');
   const step = async (key: string, more: KeyboardEventInit = {}): Promise<Stack> => {

@@ -8,6 +8,7 @@ import type { ViewState } from '../../extension/shared/messages';
 import type { Problem, TimelineInfo } from '../../extension/shared/protocol.gen';
 import type { Api, HostMessage } from './api';
 import { savePicture, takeReport, type AskedSvg } from './shell/export';
+import { singleKeys } from './shell/keyboard';
 import { never } from './shell/model';
 import { SnapshotView } from './timeline/view';
 import { learnFileNames } from './base/paths';
@@ -75,6 +76,9 @@ export class App {
             const { FleetView: View } = await import('./fleet/view');
             return () => new View(this.api, this.root, message);
           });
+        return;
+      case 'keys':
+        singleKeys.are = message.single;
         return;
       case 'failed':
         this.leave('failed');

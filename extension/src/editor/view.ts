@@ -17,6 +17,7 @@ import { type Logger, messageOf } from '../base/logger';
 import type { Server } from '../server/client';
 import { openPythonSetting } from '../server/missingPython';
 import { CANCELLED, problem, ProblemError, problemOf, WITHOUT_SERVER } from '../server/problem';
+import { SECTION, singleKeys } from '../settings';
 import { FileWatch } from './fileWatch';
 import { History } from './history';
 import { showPage } from './html';
@@ -190,6 +191,12 @@ export class SnapshotView extends Disposable {
           this.#requests.cancelAll();
           this.#dropCommands();
         }
+      }),
+    );
+    this.own(
+      vscode.workspace.onDidChangeConfiguration((event) => {
+        if (event.affectsConfiguration(`${SECTION}.singleKeys`) && this.#pageReady)
+          this.#post({ type: 'keys', single: singleKeys() });
       }),
     );
     this.own(
@@ -377,6 +384,7 @@ export class SnapshotView extends Disposable {
         case 'ready':
           this.#pageReady = true;
           this.#history.restart();
+          this.#post({ type: 'keys', single: singleKeys() });
           this.#postStatus();
           return;
         case 'request':

@@ -7,7 +7,7 @@ import type { Pane } from '../../../webview/src/shell/pane';
 export function mountedPane({ View, Bar }: Pane): HTMLElement {
   return mounted(
     <>
-      <View id="pane" role="tabpanel" aria-label="Ω" hidden={false} />
+      <View id="pane" role="tabpanel" aria-label="Ω" tabIndex={-1} hidden={false} />
       {Bar && <Bar hidden={false} />}
     </>,
   );

@@ -7,7 +7,7 @@ import { sentencesOf } from '../base/request';
 import { Latest } from '../base/latest';
 import { said, t } from '../base/l10n';
 import { visible } from '../base/text';
-import { Bar } from '../shell/bar';
+import { Bar } from '../widgets/bar';
 import type { BarRoom, Pane, PaneRoom } from '../shell/pane';
 import type { SavedComparison } from '../base/saved';
 import { debounce } from '../widgets/dom';

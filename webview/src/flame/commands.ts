@@ -12,7 +12,7 @@ import type { FlameGraph } from './graph';
 import { STACK_KEYS, type FlameAction } from './keys';
 import type { FlamePlot } from './plot';
 import { isDrawn } from './settings';
-import { nameText } from './words';
+import { amount, nameText, zoomSentence } from './words';
 
 export class FlameCommands {
   constructor(private readonly graph: FlameGraph) {}
@@ -89,7 +89,15 @@ export class FlameCommands {
   }
 
   zoomTo(facts: BoxFacts | null): void {
-    if (facts) this.graph.plot.zoomTo(facts.left, facts.value, facts.depth);
+    if (!facts) return;
+    const { context, plot, question } = this.graph;
+    plot.zoomTo(facts.left, facts.value, facts.depth);
+    context.hear(zoomSentence(facts, plot.names, amount(facts.value, question.isCount)));
+  }
+
+  private toWhole(): void {
+    this.graph.plot.moveTo(WHOLE, true);
+    this.graph.context.hear(t('Zoom reset'));
   }
 
   zoomToNode(node: FlameNode): void {
@@ -138,7 +146,7 @@ export class FlameCommands {
         plot.moveTo(panned(plot.target, 0, (action === 'pageDown' ? 1 : -1) * plot.rows * 0.8));
         return true;
       case 'whole':
-        plot.moveTo(WHOLE, true);
+        this.toWhole();
         return true;
       case 'zoomIn':
       case 'zoomOut':
@@ -183,7 +191,7 @@ export class FlameCommands {
     const drawn = isDrawn(this.graph.kept.settings);
     const { x0, x1 } = this.graph.plot.target;
     if (drawn && this.graph.plot.selected) this.graph.selection.select(null, null);
-    else if (drawn && (x0 > 0 || x1 < 1)) this.graph.plot.moveTo(WHOLE, true);
+    else if (drawn && (x0 > 0 || x1 < 1)) this.toWhole();
     else if (form === 'functions' && sandwich) this.graph.selection.turnSandwich(null);
     else if (focus) this.graph.change({ focus: null });
     else if (hidden.length > 0) this.graph.change({ hidden: hidden.slice(0, -1) });

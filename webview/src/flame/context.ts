@@ -24,6 +24,7 @@ export interface FlameContext extends Pick<
   | 'openDeclaration'
   | 'setFilter'
   | 'say'
+  | 'hear'
   | 'failed'
 > {
   /** Only a heap dump has objects. */

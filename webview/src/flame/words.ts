@@ -5,6 +5,7 @@ import { countedFigure, figure, figureAndCount } from '../base/figure';
 import { said, t } from '../base/l10n';
 import { fileName } from '../base/paths';
 import { shorten } from '../base/text';
+import type { BoxFacts } from './boxes';
 
 /** What stands after the name of a frame that called nothing, and what it is in full. */
 const SOURCES: Record<FlameName['source'], { mark: string; meaning: string }> = {
@@ -70,4 +71,16 @@ export function nodeSentence(
   const part = isCount ? node.count : node.bytes;
   const place = places.of(node.name);
   return `${nameText(node.name)}${place ? `, ${place}` : ''}: ${both(node.bytes, node.count)}${total === null ? '' : `, ${share(part, total)}`}`;
+}
+
+/** What the picture was zoomed to; `figures` are those of the box. */
+export function zoomSentence(
+  { more, name }: Pick<BoxFacts, 'more' | 'name'>,
+  names: ReadonlyMap<number, FlameName>,
+  figures: string,
+): string {
+  const known = more ? undefined : names.get(name);
+  return known
+    ? t('Zoomed to {0}: {1}', shorten(nameText(known), 100), figures)
+    : t('Zoomed to boxes of {0}', figures);
 }

@@ -120,6 +120,7 @@ export class Allocations {
       openDeclaration: (declared, beside) => session.openDeclaration(declared, beside),
       setFilter: (filter) => session.setFilter(filter),
       say: (text) => session.say(text),
+      hear: (text) => session.hear(text),
       failed: (error) => session.failed(error),
     };
   }

@@ -10,7 +10,7 @@ import { said, t } from '../base/l10n';
 import { Latest, turned } from '../base/latest';
 import { Banner, bannerOf, SearchBox, Sides } from '../compare/bar';
 import type { Compare } from '../compare/comparison';
-import { Bar } from '../shell/bar';
+import { Bar } from '../widgets/bar';
 import type { BarRoom, Pane, PaneRoom } from '../shell/pane';
 import { Choices, Dropdown } from '../widgets/choice';
 import { debounce } from '../widgets/dom';

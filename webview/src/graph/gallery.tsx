@@ -10,7 +10,7 @@ import { plural, t } from '../base/l10n';
 import { isCancelled } from '../base/latest';
 import type { Pending } from '../base/request';
 import { visible } from '../base/text';
-import { Bar } from '../shell/bar';
+import { Bar } from '../widgets/bar';
 import type { BarRoom, Pane, PaneOf, PaneRoom } from '../shell/pane';
 import { Dropdown } from '../widgets/choice';
 import { copyItems, copyTable, type CopiedTable } from '../widgets/copy';

@@ -12,9 +12,9 @@ import { listenToPointer } from '../flame/input';
 import { BOX_KEYS, type FlameAction } from '../flame/keys';
 import { FlamePlot } from '../flame/plot';
 import { exposeFlameForTests } from '../flame/test-hook';
-import { nameText, Places } from '../flame/words';
+import { nameText, Places, zoomSentence } from '../flame/words';
 import { MORE } from '../../../extension/shared/flame-geometry';
-import { Bar } from '../shell/bar';
+import { Bar } from '../widgets/bar';
 import { svgTheme, type AskedSvg } from '../shell/export';
 import { copyItems } from '../widgets/copy';
 import { openMenu, type MenuEntry } from '../widgets/menu';
@@ -343,7 +343,7 @@ export class Icicle {
     const filling = g ? fillingBoxes(g, plot.target) : [];
     const above = plot.facts(filling.at(-2) ?? -1);
     if (above && above.node !== 0) this.zoomTo(above);
-    else plot.moveTo(WHOLE, true);
+    else this.toWhole();
   }
 
   private select(facts: BoxFacts | null): void {
@@ -362,7 +362,15 @@ export class Icicle {
   }
 
   private zoomTo(facts: BoxFacts | null): void {
-    if (facts) this.plot.zoomTo(facts.left, facts.value, facts.depth);
+    if (!facts) return;
+    const { plot, context } = this;
+    plot.zoomTo(facts.left, facts.value, facts.depth);
+    context.hear(zoomSentence(facts, plot.names, totalText(this.form.tree, facts.value)));
+  }
+
+  private toWhole(): void {
+    this.plot.moveTo(WHOLE, true);
+    this.context.hear(t('Zoom reset'));
   }
 
   private run(action: FlameAction): boolean {
@@ -394,11 +402,11 @@ export class Icicle {
         return true;
       }
       case 'whole':
-        plot.moveTo(WHOLE, true);
+        this.toWhole();
         return true;
       case 'leave':
         if (selected) this.select(null);
-        else if (target.x0 > 0 || target.x1 < 1) plot.moveTo(WHOLE, true);
+        else if (target.x0 > 0 || target.x1 < 1) this.toWhole();
         else return false;
         return true;
       case 'nextMatch':

@@ -5,7 +5,7 @@ import type { ComponentType, VNode } from 'preact';
 import type { PaneId } from '../../../extension/shared/commands';
 import type { Pending } from '../base/request';
 import { t } from '../base/l10n';
-import { Bar } from '../shell/bar';
+import { Bar } from '../widgets/bar';
 import type { BarRoom, Pane, PaneRoom } from '../shell/pane';
 import { copyItems, copyTable, type CopiedTable, type CopiedPlace } from '../widgets/copy';
 import { IconButton } from '../widgets/icon-button';

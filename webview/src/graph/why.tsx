@@ -6,7 +6,7 @@ import type { GraphState, HeapSelection } from '../../../extension/shared/messag
 import type { LeastCutAnswer, PathNodesAnswer, PathsAnswer } from '../../../extension/shared/protocol.gen';
 import { t } from '../base/l10n';
 import { Latest } from '../base/latest';
-import { Bar } from '../shell/bar';
+import { Bar } from '../widgets/bar';
 import type { BarRoom, Pane, PaneOf, PaneRoom } from '../shell/pane';
 import type { GraphSession } from './session';
 import { LeastCut } from './least-cut';

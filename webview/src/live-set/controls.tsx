@@ -7,7 +7,7 @@ import { t } from '../base/l10n';
 import { shorten } from '../base/text';
 import type { KeptAttribution } from '../shell/attribution';
 import { AttributionChoice } from '../shell/attribution-choice';
-import { Bar } from '../shell/bar';
+import { Bar } from '../widgets/bar';
 import type { BarRoom } from '../shell/pane';
 import { SettingRow, Settings } from '../shell/settings';
 import { Dropdown } from '../widgets/choice';

@@ -5,7 +5,7 @@ import { plural, t } from '../base/l10n';
 import { visible } from '../base/text';
 import { IconButton } from '../widgets/icon-button';
 import { openMenu, type MenuEntry } from '../widgets/menu';
-import { Bar } from './bar';
+import { Bar } from '../widgets/bar';
 import type { BookmarkList, Noted } from './bookmark-list';
 import type { BarRoom, Pane, PaneRoom } from './pane';
 

@@ -83,6 +83,8 @@ export interface ViewContext {
   setFilter(filter: string): void;
   /** Said to screen readers and in the status line. */
   say(text: string): void;
+  /** Said to screen readers alone. */
+  hear(text: string): void;
   failed(error: unknown): void;
 }
 

@@ -10,6 +10,7 @@ import { finished, started } from '../base/under-way';
 import { EVERYTHING, type Change } from './context';
 import type { BarRoom, Pane, PaneTab, Revealed } from './pane';
 import type { Session } from './session';
+import { Bar } from '../widgets/bar';
 import { IconButton } from '../widgets/icon-button';
 import { openMenuAt } from '../widgets/menu';
 
@@ -29,6 +30,8 @@ export class Dock {
   private readonly states = new Map<PaneTab, PaneState>();
   /** The pane to show when the panel is opened again. */
   private last: PaneId | null = null;
+  /** The pane that was asked for by a key or a command, and gets the focus once it is there. */
+  private toFocus: PaneTab | null = null;
   private disposed = false;
 
   constructor(
@@ -98,8 +101,11 @@ export class Dock {
   /** By its name, or by the place of its tab, from 0. The flame graph may be the picture. */
   showPane(which: string | number): void {
     const pane = this.panes.find(({ id }, at) => id === which || at === which);
-    if (pane) this.session.show(pane.id);
-    else if (which === 'flame') this.leave();
+    if (pane) {
+      this.toFocus = pane;
+      this.session.show(pane.id);
+      this.focusShown();
+    } else if (which === 'flame') this.leave();
     else if (typeof which === 'string') this.session.show(this.panes[0]?.id ?? null);
   }
 
@@ -124,6 +130,14 @@ export class Dock {
   update(changes: Iterable<Change>): void {
     for (const { news } of this.states.values()) for (const change of changes) news.add(change);
     this.updateShown();
+  }
+
+  /** By its name it is read out, and Tab leads into it. */
+  private focusShown(): void {
+    const tab = this.toFocus;
+    if (!tab || tab !== this.current.value || !this.states.get(tab)?.isSeen) return;
+    this.toFocus = null;
+    document.getElementById(`pane-${tab.id}`)?.focus();
   }
 
   /** Has the pane that is shown show a part of it, once it is there. */
@@ -152,7 +166,7 @@ export class Dock {
               Controls && <Controls key={tab.id} hidden={tab !== current.value} />,
           )}
         </div>
-        <div class="toolbar-group dock-buttons">
+        <Bar class="toolbar-group dock-buttons" label={t('Panel')}>
           <IconButton
             icon="up"
             label={t('Maximize Panel')}
@@ -161,7 +175,7 @@ export class Dock {
             press={() => this.toggleTall()}
           />
           <IconButton icon="close" label={t('Close Panel')} keys="t" press={() => this.session.show(null)} />
-        </div>
+        </Bar>
       </header>
     );
   };
@@ -201,7 +215,9 @@ export class Dock {
   /** It is on the screen, with its size, and is updated as long as it is. */
   private seen({ tab, pane }: Made, is: boolean): void {
     Object.assign(this.states.get(tab) ?? {}, { pane, isSeen: is });
-    if (is) this.updateShown();
+    if (!is) return;
+    this.updateShown();
+    this.focusShown();
   }
 
   private updateShown(): void {
@@ -230,7 +246,7 @@ interface PaneViewProps extends Made {
 
 function PaneView({ tab: { id, title }, pane: { View }, hidden, isSeen, seen }: PaneViewProps): VNode {
   useLayoutEffect(() => seen(isSeen), [isSeen]);
-  return <View id={`pane-${id}`} role="tabpanel" aria-label={visible(title)} hidden={hidden} />;
+  return <View id={`pane-${id}`} role="tabpanel" aria-label={visible(title)} tabIndex={-1} hidden={hidden} />;
 }
 
 /** The room that it has: all below the toolbar, or so many CSS pixels. */

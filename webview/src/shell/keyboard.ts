@@ -2,6 +2,9 @@
 
 import type { KeyTable } from './key-table';
 
+/** Whether letters, digits and signs by themselves are keys of views, which the user may not want. */
+export const singleKeys = { are: true };
+
 const SCROLL_KEYS = /^(Arrow|Page|Home|End)/;
 
 /** What a list of choices doesn't use: no choice begins with a slash. */
@@ -17,7 +20,7 @@ export function listenForKeys<A extends string>(
   window.addEventListener(
     'keydown',
     (event) => {
-      if (help.isOpen || isTaken(event)) return;
+      if (help.isOpen || isTaken(event) || (!singleKeys.are && isSingle(event))) return;
       const action = table.actionOf(event);
       if (action === null) return;
       event.preventDefault();
@@ -25,6 +28,11 @@ export function listenForKeys<A extends string>(
     },
     { signal },
   );
+}
+
+/** Whether a key is typed as if it were text. */
+function isSingle({ key, ctrlKey, metaKey, altKey }: KeyboardEvent): boolean {
+  return key.length === 1 && !ctrlKey && !metaKey && !altKey;
 }
 
 /** Whether the element with the focus uses the key itself. */

@@ -25,6 +25,9 @@ const MOVES: Readonly<Partial<Record<Action, { readonly zoom?: Factors; readonly
   farRight: { pan: [FAR, 0] },
 };
 
+/** Whether an action zooms or moves a picture. */
+export const movesCamera = (action: Action): boolean => action === 'fit' || action in MOVES;
+
 interface Moved {
   /** Where its camera will be when it stands still. */
   readonly target: Camera;

@@ -13,6 +13,8 @@ export interface Note {
 }
 
 const LONGEST_TEXT = 2000;
+/** Makes a text another one to screen readers, which read out what changes. */
+const AGAIN = '\u00a0';
 const NOTHING_SAID: Note = { text: '', advice: null, failed: false };
 
 export class Notes {
@@ -22,7 +24,13 @@ export class Notes {
 
   say(text: string): void {
     this.note.value = { ...NOTHING_SAID, text: shorten(text, LONGEST_TEXT) };
-    this.live.value = shorten(text, LONGEST_TEXT);
+    this.hear(text);
+  }
+
+  /** Read out only, as what it says can be seen; a text that is the last one again is read out again. */
+  hear(text: string): void {
+    const words = shorten(text, LONGEST_TEXT);
+    this.live.value = words !== '' && words === this.live.peek() ? words + AGAIN : words;
   }
 
   /** What went wrong, as such a note; what was cancelled went as it should. */
@@ -32,7 +40,7 @@ export class Notes {
     batch(() => {
       this.say(messageOf(error));
       this.note.value = { ...this.note.value, failed: true, advice: bug?.advice ?? null };
-      if (bug) this.live.value = shorten(`${bug.message}. ${bug.advice}`, LONGEST_TEXT);
+      if (bug) this.hear(`${bug.message}. ${bug.advice}`);
     });
   }
 

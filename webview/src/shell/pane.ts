@@ -20,6 +20,7 @@ export interface PaneRoom {
   readonly id: string;
   readonly role: 'tabpanel';
   readonly 'aria-label': string;
+  readonly tabIndex: -1;
   readonly hidden: boolean;
 }
 

@@ -154,6 +154,10 @@ export abstract class Session<S extends ViewState = ViewState> {
     this.notes.say(text);
   }
 
+  hear(text: string): void {
+    this.notes.hear(text);
+  }
+
   failed(error: unknown): void {
     this.notes.failed(error);
   }

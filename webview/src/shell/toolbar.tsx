@@ -6,7 +6,7 @@ import type { Api } from '../api';
 import { Dropdown, type ChoiceOption } from '../widgets/choice';
 import { Icon } from '../widgets/icon';
 import { openMenuAt, type MenuEntry } from '../widgets/menu';
-import { Bar } from './bar';
+import { Bar } from '../widgets/bar';
 import { t } from '../base/l10n';
 import { visible } from '../base/text';
 

@@ -14,6 +14,7 @@ import type { Plot } from './plot';
 import { swatchPattern } from './render/area-patterns';
 import { areaColours, areaName, OTHER } from './scene/areas';
 import { patternOf, reservedColour } from './scene/paint';
+import { Bar } from '../widgets/bar';
 import type { Palette } from '../canvas/palette';
 
 /** An area as the legend has it. */
@@ -129,15 +130,9 @@ function Legend({
 }: LegendProps): VNode {
   const reserved = shown?.reserved ?? null;
   return (
-    <div
-      class="area-legend"
-      role="group"
-      aria-label={t('Areas')}
-      hidden={!shown}
-      onPointerLeave={() => pointed(null)}
-    >
+    <div class="area-legend" hidden={!shown} onPointerLeave={() => pointed(null)}>
       <span class="muted area-legend-when">{visible(figures.words)}</span>
-      <div class="area-legend-chips">
+      <Bar class="area-legend-chips" label={t('Areas')}>
         {reserved !== null && (
           <span class="area-legend-plain">
             <span class="swatch" style={{ background: reserved }} />
@@ -159,7 +154,7 @@ function Legend({
             <span class="area-legend-bytes">{sizeText(figures.bytes[chip.area])}</span>
           </button>
         ))}
-      </div>
+      </Bar>
     </div>
   );
 }

@@ -12,6 +12,7 @@ import { bytes, codeClass, exactBytes, hasSource, nameOf, placeOf } from '../bas
 import { FoldedSection, FrameList, MissingNote, partsOf, type FrameContext } from './frames-list';
 import { missingOf, type Missing } from './missing-source';
 import type { PanelRoom } from '../shell/frame';
+import { Bar } from '../widgets/bar';
 import { IconButton } from '../widgets/icon-button';
 import { shortName } from '../base/symbols';
 import { exactly, shorten, visible } from '../base/text';
@@ -129,11 +130,11 @@ function Sheet({ title, colour, buttons, session, run, missing, of, children }: 
           {colour && <span class="swatch" style={{ background: css(colour) }} />}
           {visible(title)}
         </h2>
-        <div class="panel-buttons">
+        <Bar class="panel-buttons" label={t('Details')}>
           {buttons.includes('zoom') && button('fit', t('Zoom to it'), 'zoomToSelection', 'z')}
           {buttons.includes('clear') && button('close', t('Clear'), 'clearSelection', 'Escape')}
           {buttons.includes('close') && button('close', t('Close Details'), 'togglePanel', 's')}
-        </div>
+        </Bar>
       </header>
       <div class="panel-body" ref={body}>
         {missing.map((each) => (
@@ -173,12 +174,12 @@ function Stack({ answer, session, run }: PartProps & { readonly answer: StackAns
       </div>
       {/* of what has no stack the title says why */}
       {!bare && <SameStack totals={answer.same_stack} filtered={filtered} />}
-      <div class="steps" role="group" aria-label={t('Neighbours')}>
+      <Bar class="steps" label={t('Neighbours')}>
         {step('left', t('Previous of this stack'), 'previousSameStack', '[')}
         {step('right', t('Next of this stack'), 'nextSameStack', ']')}
         {step('down', byAddress ? t('At a lower address') : t('Older, below'), 'older', 'Alt+ArrowDown')}
         {step('up', byAddress ? t('At a higher address') : t('Younger, above'), 'younger', 'Alt+ArrowUp')}
-      </div>
+      </Bar>
       {parts.map(({ title, hint, frames }, i) => (
         <Fragment key={i}>
           <h3>{title}</h3>

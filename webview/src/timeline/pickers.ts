@@ -46,7 +46,7 @@ export function groupPicker({ areas, colours, picture }: TimelineSession): Picke
   };
 }
 
-function groupTitle(kind: AreaKind): string {
+export function groupTitle(kind: AreaKind): string {
   switch (kind) {
     case 'line':
       return t('By line');

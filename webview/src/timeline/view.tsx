@@ -35,6 +35,7 @@ import { runAction } from './commands';
 import { DeviceData } from './device-data';
 import { withMissing } from './missing-source';
 import { gestures } from './gestures';
+import { Heard } from './heard';
 import { Hover } from './hover';
 import { PointerInput } from '../widgets/pointer';
 import { timelineKeys } from './key-list';
@@ -71,6 +72,7 @@ export class SnapshotView {
   private readonly hover: Hover;
   private readonly pointer: PointerInput;
   private readonly tour: BookmarkTour;
+  private readonly heard: Heard;
   private readonly data: DeviceData;
   private readonly backdrop: BackdropData;
   /** The picture that was shown last, in place of the stacked one. */
@@ -99,6 +101,7 @@ export class SnapshotView {
       this.minimap.setWhole(known.whole);
     });
     this.tour = new BookmarkTour(session);
+    this.heard = new Heard(session);
     this.legend = new AreaLegend(plot, (key) => selection.lightArea(key));
     this.hover = new Hover({
       view: session,
@@ -441,6 +444,7 @@ export class SnapshotView {
   private run(action: Action): void {
     if (this.shown?.run?.(action) || runShared(action, this)) return;
     runAction(action, this.session, this.pointer, this.tour);
+    this.heard.of(action, this.pointer.boxTool);
   }
 
   private focusPicture(): void {

@@ -5,6 +5,7 @@ import { categoryName } from '../base/format';
 import { t } from '../base/l10n';
 import { shorten } from '../base/text';
 import { css, type Rgb } from '../canvas/colour';
+import { Bar } from './bar';
 
 export interface LegendProps {
   readonly names: readonly string[];
@@ -16,7 +17,7 @@ export interface LegendProps {
 
 export function Legend({ names, colours, lit, press }: LegendProps): VNode {
   return (
-    <div class="legend" role="group" aria-label={t('Categories')}>
+    <Bar class="legend" label={t('Categories')}>
       {names.map((name, i) => {
         const colour = colours[i];
         return (
@@ -31,6 +32,6 @@ export function Legend({ names, colours, lit, press }: LegendProps): VNode {
           </button>
         );
       })}
-    </div>
+    </Bar>
   );
 }

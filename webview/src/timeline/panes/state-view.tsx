@@ -8,7 +8,7 @@ import type { AllocatorStateAnswer, SegmentState } from '../../../../extension/s
 import { exactBytes, bytes, share } from '../../base/format';
 import { t, plural } from '../../base/l10n';
 import { visible } from '../../base/text';
-import { Bar } from '../../shell/bar';
+import { Bar } from '../../widgets/bar';
 import type { TimelineSession } from '../session';
 import type { BarRoom, PaneRoom } from '../../shell/pane';
 import { Dropdown } from '../../widgets/choice';
