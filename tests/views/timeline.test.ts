@@ -191,7 +191,7 @@ test('the palette’s commands do the same', async () => {
 test('what a key does is read out, and the same again when it does the same again', async () => {
   const heard = (): string => page.text('[role=status].sr-only');
   const press = (key: string): Promise<void> => page.press('.plot-surface', key);
-  const peak = page.text('.headline-text').match(/Peak ([\d.]+\s\w+)/)![1]!;
+  const peak = /Peak ([\d.]+\s\w+)/.exec(page.text('.headline-text'))![1]!;
   const hears = (what: RegExp): Promise<void> => page.waitUntil(() => what.test(heard()), `${what} is heard`);
   await press('p');
   await hears(new RegExp(`^From .+ to .+, with the peak of ${peak}$`));
@@ -225,13 +225,13 @@ test('a pane that a key shows has the focus, and its name', async () => {
 });
 
 test('letters and signs are no keys where the setting says so; others are', async () => {
-  page.post({ type: 'keys', single: false });
+  await page.singleKeys(false);
   const all = camera();
   for (const key of ['p', '+', '2']) await page.press('.plot-surface', key);
   assert.deepEqual(camera(), all);
   assert.equal(document.activeElement?.id, 'pane-liveSet');
   await page.press('.plot-surface', 'ArrowRight');
-  page.post({ type: 'keys', single: true });
+  await page.singleKeys(true);
   await page.press('.plot-surface', 'p');
   assert.notDeepEqual(camera(), all);
   await page.press('.plot-surface', '0');

@@ -265,6 +265,12 @@ export class Page {
     await this.settled();
   }
 
+  /** Another value of the setting `memlens.singleKeys`. */
+  async singleKeys(single: boolean): Promise<void> {
+    this.post({ type: 'keys', single });
+    await this.settled();
+  }
+
   /** Selects an allocation, as a click on its band does. */
   async show(allocation: number): Promise<void> {
     this.post({ type: 'showAllocation', allocation });
