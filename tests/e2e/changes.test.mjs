@@ -19,7 +19,7 @@ let file;
 let original;
 
 test.beforeAll(async () => {
-  vscode = await openVSCode({ own: true });
+  vscode = await openVSCode();
   file = path.join(vscode.folder, FILE);
   original = path.join(vscode.folder, 'train.pickle');
   copyFileSync(original, file);
@@ -66,11 +66,8 @@ test('a file is replaced by another: a bar reports it, and the old data is still
   renameSync(`${file}.new`, file);
   await barSays(/has changed on disk/);
   await answers();
-  for (const theme of ['light', 'dark', 'hc']) {
-    await vscode.setTheme(theme);
-    await vscode.screenshot(`changed-${theme}`);
-  }
-  await vscode.setTheme('dark');
+  await view.assertLegible([BAR], 0);
+  await vscode.screenshot('changed');
 });
 
 test('Reload reads it again, and the bar disappears', async () => {

@@ -190,7 +190,7 @@ test('a page of a browser is listed, and its dump leads to the line that it was 
   // V8 has a class where its constructor is
   const line = CARTS.split('\n').findIndex((text) => text.includes('constructor')) + 1;
   await vscode.atLine('carts.js', line);
-  await vscode.runCommand('View: Close All Editors');
+  await vscode.execute('workbench.action.closeAllEditors');
 });
 
 test('a dump that is cancelled leaves nothing, and the program runs on', async () => {

@@ -22,7 +22,6 @@ let expected;
 
 test.beforeAll(async () => {
   vscode = await openVSCode({
-    own: true,
     settings: { 'workbench.editor.enablePreview': false },
     prepare: (folder) => {
       const cell = (cell_type, source, more) => ({ cell_type, source, metadata: {}, ...more });
@@ -168,7 +167,7 @@ test('figures and hovers follow their lines while the file is edited', async () 
   await besideIs((lines) => lines[24]?.text?.startsWith(short(live)), 'figures after a change of tabs');
   const hover = await vscode.hoverText('softmax', { line: 'scores.softmax', expecting: /Total allocated/ });
   assert.ok(hover.includes(expected.get(27).total_bytes.toLocaleString('en-US')), hover);
-  await vscode.runCommand('File: Save');
+  await vscode.execute('workbench.action.files.save');
   await vscode.openFile('data.py');
   await vscode.openFile('model.py');
   await besideIs((lines) => lines[24]?.text === `${short(live)} live at peak`, 'figures after saving');
@@ -213,7 +212,7 @@ test('a file that changed since the run is marked, with a link to the functionâ€
 });
 
 test('a frame of a notebook opens its cell and line', async () => {
-  await vscode.runCommand('View: Close All Editors');
+  await vscode.execute('workbench.action.closeAllEditors');
   const view = await SnapshotView.opened(vscode, 'book.pickle');
   await view.click(0);
   await view.selected(0);
@@ -242,7 +241,7 @@ test('a frame of a notebook opens its cell and line', async () => {
 
 test('a cell that was edited since is never guessed', async () => {
   await vscode.page.mouse.move(5, 5);
-  await vscode.runCommand('View: Focus First Editor Group');
+  await vscode.execute('workbench.action.focusFirstEditorGroup');
   const view = await SnapshotView.visible(vscode);
   await view.click(1);
   await view.selected(1);

@@ -21,7 +21,6 @@ let vscode;
 
 test.beforeAll(async () => {
   vscode = await openVSCode({
-    own: true,
     prepare: (folder) => {
       const job = path.join(folder, 'job');
       mkdirSync(job);
@@ -47,7 +46,7 @@ test.afterAll(() => vscode?.close());
 
 test('a folder of ranks is shown as a heat map, from which the rank that differs is opened', async () => {
   // the map has the whole width
-  await vscode.runCommand('View: Close All Editors');
+  await vscode.execute('workbench.action.closeAllEditors');
   await vscode.runCommand('Memlens: Open Folder as Fleet');
   await vscode.choosePath(/^\//, path.join(vscode.folder, 'job') + path.sep);
   await vscode.tab('memlens-fleet.db').waitFor();
@@ -92,13 +91,12 @@ test('a folder of ranks is shown as a heat map, from which the rank that differs
   );
   assert.ok(head.width < 1100 && head.height < 75, `two lines at most: ${head.width} × ${head.height}`);
   assert.ok(controls.height < 30, 'the controls have one line');
-  for (const theme of ['light', 'hc', 'hc-light', 'dark']) {
-    await vscode.setTheme(theme);
+  await vscode.inThemes(fleet, async (theme) => {
     await vscode.screenshot(`fleet-${theme}`);
     const { looked, poor } = await fleet.evaluate(poorContrasts, ['.fleet']);
     assert.ok(looked > 8, `${looked} texts`);
     assert.deepEqual(poor, [], theme);
-  }
+  });
   // between themes only contrast differs
   assert.deepEqual(await violationsIn(fleet), []);
   await vscode.resize(820, 700);
@@ -143,7 +141,7 @@ test('a folder is read while its map grows, until it is cancelled; its lines are
 
   const [{ line, most_bytes: most }] = await asked('lines', 'ranks.fleet', '--search', 'model.py');
   const source = readFileSync(path.join(vscode.folder, 'model.py'), 'utf8').split('\n')[line - 1].trim();
-  await vscode.runCommand('Notifications: Clear All Notifications');
+  await vscode.execute('notifications.clearAll');
   await vscode.openFile('model.py');
   await page.keyboard.press('Control+G');
   await page.keyboard.type(`${line}`);
@@ -160,7 +158,7 @@ test('a rank of a store is fetched, which can be cancelled, and opened', async (
   const store = await Store.start(vscode.host.stores);
   try {
     await store.put('job/rank7.pickle', readFileSync(path.join(vscode.folder, FILE)));
-    await vscode.runCommand('View: Close All Editors');
+    await vscode.execute('workbench.action.closeAllEditors');
     await vscode.openFile('stored.fleet/memlens-fleet.db');
     const fleet = await vscode.webview();
     const map = fleet.locator('.fleet-scroll[data-drawn]');

@@ -39,7 +39,7 @@ test.beforeAll(async () => {
     },
   });
 });
-test.afterEach(() => vscode?.runCommand('View: Close All Editors'));
+test.afterEach(() => vscode?.execute('workbench.action.closeAllEditors'));
 test.afterAll(() => vscode?.close());
 
 const boxes = () => view.frame.evaluate(() => window.memlensFlame?.boxes() ?? []);

@@ -14,7 +14,7 @@ import { Palette } from './palette.mjs';
 import { pixelOf } from './pixels.mjs';
 import { isOpen, settledIn } from './settled.mjs';
 import { TextEditors } from './text-editor.mjs';
-import { colourWorkbench, hasTheme } from './themes.mjs';
+import { colourWorkbench, hasTheme, inThemes } from './themes.mjs';
 import { TIMEOUT_MS, came } from './waiting.mjs';
 import { Window } from './window.mjs';
 
@@ -24,13 +24,12 @@ export const SCREENSHOTS = path.join(ROOT, 'tests', 'e2e', 'screenshots');
 
 /**
  * @param {{workspace?: string, settings?: object, theme?: keyof typeof import("./themes.mjs").THEMES,
- *   viewport?: {width: number, height: number}, motion?: boolean, own?: boolean, language?: string,
+ *   viewport?: {width: number, height: number}, motion?: boolean, language?: string,
  *   prepare?: (folder: string) => void}} [options]
  *   workspace: a folder to copy. settings: the workspace's. theme: that of tests that look at colours; others take VS Code's,
  *   which a window has at once. motion: animate pictures; otherwise reduced motion is set, which costs less to draw.
- *   own: for tests that reload the window, end its processes, change its page, or are about what it keeps; others get
- *   the window of their worker (window.mjs). language: that of VS Code, whose own texts stay English without a language
- *   pack; it also gives a window of its own. prepare: changes the copy before it is opened.
+ *   language: that of VS Code, whose own texts stay English without a language pack; it gives a window of its own, where
+ *   others get that of their worker (window.mjs). prepare: changes the copy before it is opened.
  */
 export async function openVSCode(options = {}) {
   const {
@@ -40,7 +39,6 @@ export async function openVSCode(options = {}) {
     viewport = { width: 1400, height: 900 },
     motion = false,
     language,
-    own = language !== undefined,
   } = options;
   const look = { viewport, motion, language };
   const wanted = { 'editor.minimap.enabled': false, ...settings };
@@ -48,7 +46,7 @@ export async function openVSCode(options = {}) {
   const both = ['*.heapsnapshot', '*.heapprofile'].map((name) => [name, 'memlens.snapshot']);
   wanted[ASSOCIATIONS] = { ...Object.fromEntries(both), ...settings[ASSOCIATIONS] };
   const host = await hostOf();
-  const window = (own ? undefined : host.sharedWindow()) ?? new Window(host, false);
+  const window = (language === undefined ? host.sharedWindow() : undefined) ?? new Window(host, false);
   let vscode;
   try {
     // Archives of earlier files stay out of it.
@@ -160,6 +158,11 @@ class VSCode {
     return this.page.locator('iframe.webview.ready:visible');
   }
 
+  /** Runs a command of VS Code's own, which no test is about; the palette takes much longer. */
+  async execute(command) {
+    await this.window.driver.ask('execute', command);
+  }
+
   /** Runs a command by its title, as a person would: `runCommand('Memlens: Go to the Peak')`. */
   runCommand(title) {
     return this.#palette.run(title);
@@ -172,7 +175,7 @@ class VSCode {
   async notification(text) {
     const found = this.page.locator('.notification-list-item', { hasText: text });
     for (const until = Date.now() + TIMEOUT_MS; ;) {
-      await this.runCommand('Notifications: Show Notifications');
+      await this.execute('notifications.showList');
       if (await came(found.first().waitFor({ timeout: 5000 }))) return found;
       if (Date.now() > until) throw new Error(`No notification says "${text}".`);
     }
@@ -291,6 +294,11 @@ class VSCode {
       await hasTheme(frame, theme);
       if (await isOpen(frame)) await settledIn(frame);
     }
+  }
+
+  /** Does something in each theme with a view, which alone is drawn in it; see {@link inThemes}. */
+  async inThemes(frame, act) {
+    await inThemes(this, frame, act);
   }
 
   /** Adds settings to the workspace's; null removes one. */

@@ -22,7 +22,6 @@ let used;
 
 test.beforeAll(async () => {
   vscode = await openVSCode({
-    own: true,
     prepare: (folder) => writeFileSync(path.join(folder, FILE), twoDevices()),
   });
 });
@@ -97,7 +96,7 @@ test('the death of the server keeps the state: the view is restored automaticall
 });
 
 test('closing one of two views of a snapshot leaves the other answering', async () => {
-  await vscode.runCommand('View: Split Editor Right');
+  await vscode.execute('workbench.action.splitEditorRight');
   await until(
     async () => (await vscode.page.locator('iframe.webview.ready:visible').count()) === 2,
     'there are two views',
@@ -109,8 +108,8 @@ test('closing one of two views of a snapshot leaves the other answering', async 
 
   const { width: half } = await left.surface();
   // the view on the left may have taken the focus when its page was loaded
-  await vscode.runCommand('View: Focus Last Editor Group');
-  await vscode.runCommand('View: Close Editor');
+  await vscode.execute('workbench.action.focusLastEditorGroup');
+  await vscode.execute('workbench.action.closeActiveEditor');
   await until(
     async () => (await vscode.page.locator('iframe.webview.ready:visible').count()) === 1,
     'one of them is closed',
@@ -133,7 +132,7 @@ const grown = (now, then) =>
 test('a view that is used for a long time holds no more resources than at first', async () => {
   const ROUNDS = 4;
   const SETTLED = 2;
-  await vscode.runCommand('View: Close All Editors');
+  await vscode.execute('workbench.action.closeAllEditors');
   await closed();
   view = await SnapshotView.opened(vscode, 'train.pickle');
   const terms = ['size>1MiB', 'file:model.py'];
@@ -170,12 +169,12 @@ test('a view that is used for a long time holds no more resources than at first'
 });
 
 test('closing a view releases all its resources in the browser, each time', async () => {
-  await vscode.runCommand('View: Close Editor');
+  await vscode.execute('workbench.action.closeActiveEditor');
   await closed();
   const empty = await vscode.held();
   view = await SnapshotView.opened(vscode, 'train.pickle');
   await visitPanes();
-  await vscode.runCommand('View: Close Editor');
+  await vscode.execute('workbench.action.closeActiveEditor');
   await closed();
   const one = grown(used, empty);
   const more = grown(await vscode.held(), empty);

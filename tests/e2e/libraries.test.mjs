@@ -58,7 +58,6 @@ test.beforeAll(async () => {
       'memlens.sourceArchives': [archives],
     },
     viewport: { width: 1440, height: 900 },
-    own: true,
   });
   await vscode.openFile(FILE);
   view = new SnapshotView(vscode, await vscode.webview());
@@ -71,7 +70,7 @@ test.afterAll(async () => {
 
 /** Shows the first object of a type, and asks for its source. */
 async function openSource(type) {
-  await vscode.runCommand('View: Focus First Editor Group');
+  await vscode.execute('workbench.action.focusFirstEditorGroup');
   await boxesStandStill(view, () => view.frame.evaluate(() => window.memlensFlame?.boxes() ?? []));
   await view.locator('.filter-input').fill(`type:"=${type}"`);
   await view.pane('Types');
@@ -112,17 +111,17 @@ test('a class of an archive is shown at its declaration, read-only; which of two
   await vscode.page.locator('.view-line', { hasText: 'class Session {' }).first().waitFor();
   await inArchive();
   view = new SnapshotView(vscode, await vscode.webview());
-  await vscode.runCommand('View: Close Editor');
+  await vscode.execute('workbench.action.closeActiveEditor');
   await openSource(SESSION);
   await vscode.atLine('Sessions.java', line);
-  await vscode.runCommand('View: Close Editor');
+  await vscode.execute('workbench.action.closeActiveEditor');
 });
 
 test('a class that a language extension knows is shown as that has it, at its declaration', async () => {
   await openSource('java.util.HashMap$Node');
   await vscode.atLine('HashMap.class', 6);
   await vscode.screenshot('library-decompiled');
-  await vscode.runCommand('View: Close Editor');
+  await vscode.execute('workbench.action.closeActiveEditor');
 });
 
 test('where there is no source, the view says what was looked for and what to do', async () => {

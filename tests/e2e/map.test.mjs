@@ -2,7 +2,6 @@
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import path from 'node:path';
-import { poorContrasts } from './contrast.mjs';
 import { openVSCode } from './harness.mjs';
 import { segmented } from './snapshots.mjs';
 import { test } from './test.mjs';
@@ -139,21 +138,14 @@ test('the allocator’s state at the cursor: bars, figures, stepping by event, s
   await view.drawn();
 });
 
-for (const theme of ['dark', 'light', 'hc', 'hc-light']) {
-  test(`${theme}: it can be read`, async () => {
-    await vscode.setTheme(theme);
-    await mapped(FIRST, OWN, LAST);
-    await vscode.page.mouse.move(5, 5);
-    await vscode.screenshot(`map-${theme}`);
-    const parts = ['.toolbar', '.state', '.panel'];
-    const { looked, poor } = await view.frame.evaluate(poorContrasts, parts);
-    assert.deepEqual(poor, []);
-    assert.ok(looked > 20);
-  });
-}
+test('it can be read in every theme', async () => {
+  await mapped(FIRST, OWN, LAST);
+  await vscode.page.mouse.move(5, 5);
+  await vscode.screenshot('map');
+  await view.assertLegible(['.toolbar', '.state', '.panel'], 20);
+});
 
 test('a file without segments is drawn by address', async () => {
-  await vscode.setTheme('dark');
   view = await SnapshotView.opened(vscode, 'train.pickle');
   await vscode.runCommand('Memlens: Show Memory Map over Time');
   await view

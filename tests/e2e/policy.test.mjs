@@ -209,7 +209,7 @@ test('names are text in the hover of their line, which has only links of Memlens
 });
 
 test('names are text in a tooltip of a profile, in its details, and in the hover of its line', async () => {
-  await vscode.runCommand('View: Close All Editors');
+  await vscode.execute('workbench.action.closeAllEditors');
   await vscode.openFile(PROFILE);
   view = new SnapshotView(vscode, await vscode.webview());
   await view.locator('#memlens[data-model=profile][data-state=ready]').waitFor();
@@ -243,7 +243,7 @@ test('names are text in a tooltip of a profile, in its details, and in the hover
 });
 
 test('a file named as a link is no link in the notification that it was not found', async () => {
-  await vscode.runCommand('View: Close All Editors');
+  await vscode.execute('workbench.action.closeAllEditors');
   await vscode.openFile(LINKED);
   view = new SnapshotView(vscode, await vscode.webview());
   await view.locator('#memlens[data-model=profile][data-state=ready]').waitFor();
@@ -252,7 +252,7 @@ test('a file named as a link is no link in the notification that it was not foun
   assert.match(await notification.innerText(), /\[\/srv\/app\/main\.go\]/);
   assert.equal(await notification.locator('.notification-list-item-message a').count(), 0);
   await vscode.screenshot('hostile-notification');
-  await vscode.runCommand('Notifications: Clear All Notifications');
+  await vscode.execute('notifications.clearAll');
 });
 
 /** Names in the details that end outside of them, without an ellipsis. */
@@ -272,7 +272,7 @@ for (const [file, type] of [
   [DEFINED, 'quit'],
 ])
   test(`names are text in each pane of ${file}, in its menus and details`, async () => {
-    await vscode.runCommand('View: Close All Editors');
+    await vscode.execute('workbench.action.closeAllEditors');
     await vscode.openFile(file);
     view = new SnapshotView(vscode, await vscode.webview());
     await view.locator('#memlens[data-model=graph][data-state=ready]').waitFor();
@@ -350,7 +350,7 @@ test('a snapshot of a fleet is text in its map, in the notification that it is n
   assert.match(await notification.innerText(), /\[quit\]/);
   assert.equal(await notification.locator('.notification-list-item-message a').count(), 0);
   await vscode.screenshot('hostile-fleet-notification');
-  await vscode.runCommand('Notifications: Clear All Notifications');
+  await vscode.execute('notifications.clearAll');
   await vscode.openFile('fleet.py');
   for (const [word, part] of [
     ['allocate_0', '[quit](command:workbench.action.quit "quit")0.pickle'],

@@ -17,7 +17,6 @@ let stood;
 
 test.beforeAll(async () => {
   vscode = await openVSCode({
-    own: true,
     prepare: (folder) => copyFileSync(path.join(folder, 'train.pickle'), path.join(folder, 'other.pickle')),
   });
   view = await SnapshotView.opened(vscode, 'train.pickle');

@@ -29,8 +29,6 @@ let view;
 
 test.beforeAll(async () => {
   vscode = await openVSCode({
-    own: true,
-    settings: { 'memlens.pathMappings': { '/opt/app/src': '${workspaceFolder}/checkout' } },
     prepare: (folder) => {
       const write = (name, content) => {
         mkdirSync(path.dirname(path.join(folder, name)), { recursive: true });
@@ -43,14 +41,19 @@ test.beforeAll(async () => {
       write('tools/load.py', 'def load():\n    return torch.ones(1)\n');
     },
   });
+  await vscode.configure({ 'memlens.pathMappings': { '/opt/app/src': ofWorkspace('checkout') } });
   view = await SnapshotView.opened(vscode, FILE);
 });
 test.afterAll(() => vscode?.close());
 
+/** A folder as a setting names it. */
+const ofWorkspace = (name) =>
+  `\${workspaceFolder}/${path.relative(vscode.window.root, path.join(vscode.folder, name))}`;
+
 /** Shows the stack of an allocation, and clicks a frame of it. */
 async function clickFrame(name, place) {
   const allocation = NAMES.indexOf(name);
-  await vscode.runCommand('View: Focus First Editor Group');
+  await vscode.execute('workbench.action.focusFirstEditorGroup');
   await view.click(allocation);
   await view.selected(allocation);
   await view.locator('.panel .frames button', { hasText: place }).first().click();
@@ -118,12 +121,12 @@ test('the location of a file can be entered beside it, and is remembered for the
   await vscode.choosePath(/^\//, path.join(vscode.folder, 'found', 'gone.py'));
   await vscode.atLine('gone.py', 12);
   const mappings = () => {
-    const text = readFileSync(path.join(vscode.folder, '.vscode', 'settings.json'), 'utf8');
+    const text = readFileSync(path.join(vscode.window.root, '.vscode', 'settings.json'), 'utf8');
     return JSON.parse(text)['memlens.pathMappings'];
   };
   await until(() => {
     try {
-      return mappings()['/srv/elsewhere'] === '${workspaceFolder}/found';
+      return mappings()['/srv/elsewhere'] === ofWorkspace('found');
     } catch {
       return false; // it is being written
     }

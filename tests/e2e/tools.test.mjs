@@ -15,7 +15,7 @@ const QUERY = 'SELECT count(*) AS n FROM allocations';
 let vscode;
 
 test.beforeAll(async () => {
-  vscode = await openVSCode({ own: true });
+  vscode = await openVSCode();
 });
 test.afterAll(() => vscode?.close());
 
@@ -50,7 +50,8 @@ test('VS Code lists the tools of package.json', async () => {
 test('without an open snapshot a path is needed, and one of the workspace is found', async () => {
   const { error } = await begin('memlens_summary', {});
   assert.match(error, /name no file/);
-  const summary = await call('memlens_summary', { path: 'words.pb.gz' });
+  const file = path.relative(vscode.window.root, path.join(vscode.folder, 'words.pb.gz'));
+  const summary = await call('memlens_summary', { path: file });
   const { headline } = await vscode.memlens('findings', 'words.pb.gz');
   // a model reads names in quotes
   assert.equal(summary.headline.replace(/[“”]/g, ''), headline.text);

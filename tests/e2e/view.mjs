@@ -193,18 +193,33 @@ export class SnapshotView {
   async assertAccessible(panes) {
     assert.ok(panes.length > 0);
     const wrong = {};
-    for (const [index, theme] of ['light', 'hc', 'hc-light', 'dark'].entries()) {
-      await this.vscode.setTheme(theme);
-      for (const pane of panes) {
-        await this.pane(pane);
-        const found =
-          index === 0
-            ? await this.violations()
-            : (await this.frame.evaluate(poorContrasts, ['#memlens'])).poor;
+    for (const pane of panes) {
+      await this.pane(pane);
+      await this.inThemes(async (theme) => {
+        const found = theme === 'light' ? await this.violations() : (await this.contrasts(['#memlens'])).poor;
         if (found.length > 0) wrong[`${pane}, ${theme}`] = found;
-      }
+      });
     }
     assert.deepEqual(wrong, {});
+  }
+
+  /** Asserts that in every theme the texts of some parts can be read, and that there are more than `atLeast`. */
+  async assertLegible(parts, atLeast) {
+    await this.inThemes(async (theme) => {
+      const { looked, poor } = await this.contrasts(parts);
+      assert.deepEqual(poor, [], theme);
+      assert.ok(looked > atLeast, `${theme}: ${looked} texts and icons were looked at`);
+    });
+  }
+
+  /** Does something in each theme, in which only this view is drawn. */
+  async inThemes(act) {
+    await this.vscode.inThemes(this.frame, act);
+  }
+
+  /** See {@link poorContrasts}. */
+  async contrasts(parts) {
+    return await this.frame.evaluate(poorContrasts, parts);
   }
 
   /**
@@ -215,7 +230,7 @@ export class SnapshotView {
   async press(key) {
     for (let attempt = 0; attempt < 10; attempt++) {
       if (!(await came(this.frame.waitForFunction(() => document.hasFocus(), null, { timeout: 10_000 })))) {
-        await this.vscode.runCommand('View: Focus Active Editor Group');
+        await this.vscode.execute('workbench.action.focusActiveEditorGroup');
         continue;
       }
       const before = await this.frame.evaluate(keysSoFar);

@@ -8,6 +8,9 @@ import { Driver } from './driver.mjs';
 import { noteErrors } from './page-errors.mjs';
 import { TIMEOUT_MS, until } from './waiting.mjs';
 
+/** More than there are files of tests. */
+const MOST_USERS = 40;
+
 export class Window {
   /** What must not happen in a window, since its current user began; see page-errors.mjs. */
   noted = noNotes();
@@ -26,7 +29,7 @@ export class Window {
 
   /** A new empty folder for a user of this window, who may also write beside it. */
   newFolder(name) {
-    const own = this.isShared ? path.join(this.#workspace, String(++this.#users)) : this.temporary;
+    const own = this.isShared ? this.#folderOf(++this.#users) : this.temporary;
     const folder = path.join(own, name);
     mkdirSync(folder, { recursive: true });
     return folder;
@@ -36,12 +39,19 @@ export class Window {
     return path.join(this.temporary, 'workspace');
   }
 
+  #folderOf(user) {
+    return path.join(this.#workspace, String(user));
+  }
+
   /**
    * Shows the workspace: the folder of its only user, or that of all folders.
    * @param {{viewport: {width: number, height: number}, motion: boolean, language?: string}} look
    */
   async open(folder, look) {
     this.root = this.isShared ? this.#workspace : folder;
+    // VS Code watches a folder that is made while its window is open, but maybe not what is made in that at once
+    if (this.isShared)
+      for (let user = 1; user <= MOST_USERS; user++) mkdirSync(this.#folderOf(user), { recursive: true });
     this.driver = new Driver(this.host.sockets, this.root);
     this.page = await this.host.newPage(this.isShared);
     this.page.setDefaultTimeout(TIMEOUT_MS);
@@ -108,7 +118,7 @@ export class Window {
     });
     await until(() => this.processes('-m memlens').length <= 1, 'the server reads nothing any more');
     for (let user = 1; user <= this.#users; user++)
-      rmSync(path.join(this.#workspace, String(user)), { recursive: true, force: true });
+      rmSync(this.#folderOf(user), { recursive: true, force: true });
   }
 
   /** The ids of all descendant processes of this window whose command line contains these words. */

@@ -64,6 +64,7 @@ exports.activate = (context) => {
     /** Closes everything, without a question, and shows what a new window shows. */
     leave: async () => {
       await revertAll();
+      for (const terminal of vscode.window.terminals) terminal.dispose();
       await vscode.commands.executeCommand('workbench.action.closeAllEditors');
       for (const command of CLOSING) await vscode.commands.executeCommand(command);
     },
@@ -80,6 +81,10 @@ exports.activate = (context) => {
         ? vscode.commands.executeCommand('vscode.openWith', uri, 'memlens.snapshot', { preview: false })
         : vscode.commands.executeCommand('vscode.open', uri, { preview: false });
       opened.then(undefined, (error) => vscode.window.showErrorMessage(`${file}: ${error}`));
+    },
+    /** Runs a command of VS Code's own. */
+    execute: async (command) => {
+      await vscode.commands.executeCommand(command);
     },
     /** The tools that a chat may call. */
     tools: () =>
