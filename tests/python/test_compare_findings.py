@@ -13,6 +13,7 @@ import pytest
 from tests.python.heap_archives import Opened
 from tests.python.server_harness import write_snapshot
 from tests.python.test_findings_of_heaps import Program, java_heap
+from tests.python.tries import tries
 
 from memlens.cli import main
 from memlens.texts import phrase
@@ -60,7 +61,7 @@ def joined(first: SnapshotFinding, *others: SnapshotFinding) -> SnapshotFinding:
     )  # fmt: skip
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", range(tries(40)))
 def test_nothing_is_lost_and_nothing_is_said_twice(seed: int) -> None:
     rng = random.Random(seed)
 

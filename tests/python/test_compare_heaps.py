@@ -12,6 +12,7 @@ from tests.python.heap_archives import Opened
 from tests.python.heap_files import HeapFile, heap_of
 from tests.python.recordings import LEAK
 from tests.python.test_findings_of_heaps import java_heap
+from tests.python.tries import tries
 
 from memlens.cli import main
 from memlens.store.snapshot import Snapshot
@@ -40,7 +41,7 @@ def nearest_kept(snapshot: Snapshot, new: set[int]) -> dict[int, list[int]]:
     return found
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(tries(12)))
 def test_object_by_object(open_dump: Opened, seed: int) -> None:
     rng = random.Random(seed)
     graph = random_graph(seed, 40)

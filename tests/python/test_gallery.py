@@ -13,6 +13,7 @@ import pytest
 from tests.python.hprof_files import BYTE, INT, OBJECT
 from tests.python.image_files import ImageDump, NativeImageDump
 from tests.python.test_images_of_heaps import decoded
+from tests.python.tries import tries
 
 from memlens.cli import main
 from memlens.errors import BadRequestError, CancelledError
@@ -102,7 +103,7 @@ def _expected(made: list[_Made], shallow: dict[int, int]) -> list[tuple[int, int
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(30))
+@pytest.mark.parametrize("seed", range(tries(30)))
 def test_equal_images_are_grouped_as_by_brute_force(seed: int, opened: Opened, tmp_path: Path) -> None:
     path = tmp_path / "made.hprof"
     made = _random_dump(seed, path)

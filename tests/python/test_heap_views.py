@@ -17,6 +17,7 @@ from tests.python.heap_files import heap_of, small_heap
 from tests.python.lsp_client import LspClient, RpcError
 from tests.python.recordings import DOTNET, LEAK, RAN_OUT
 from tests.python.recordings import JAVA as SESSIONS
+from tests.python.tries import tries
 
 from memlens.cli import dominators as printed
 from memlens.errors import BadRequestError, CancelledError
@@ -100,7 +101,7 @@ def _random_heap(seed: int, most: int, opened: Opened, tmp_path: Path) -> tuple[
     return rooted(below_root), opened(path)
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(tries(12)))
 def test_a_cut_frees_what_only_that_reference_kept_alive(seed: int, opened: Opened, tmp_path: Path) -> None:
     graph, snapshot = _random_heap(seed, 16, opened, tmp_path)
     reached = graph.reached([0])
@@ -127,7 +128,7 @@ def test_each_link_of_a_path_says_what_cutting_it_frees(small: Snapshot) -> None
     assert all(step.freed_bytes in (0, small.objects.retained[step.object.object]) for step in steps)
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", range(tries(40)))
 def test_paths_differ_in_all_that_not_every_path_has(seed: int, opened: Opened, tmp_path: Path) -> None:
     graph, snapshot = _random_heap(seed, 30, opened, tmp_path)
     # what no root reaches holds as well, as in DevTools
@@ -593,7 +594,7 @@ def test_rings_in_a_file_have_their_names_along_them(opened: Opened, tmp_path: P
         assert is_large or start < end + 0.01, "no name is upside down"
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(tries(12)))
 def test_cutting_several_references_frees_what_nothing_else_reaches(
     seed: int, opened: Opened, tmp_path: Path
 ) -> None:

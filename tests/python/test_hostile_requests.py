@@ -208,7 +208,7 @@ def calls(form: str, place: Place, chance: random.Random) -> Iterator[tuple[str,
     """Every tool, with a name wherever it takes a text."""
     path, other = str(place.path), str(place.other)
     field = "type" if form in HEAP_DUMPS else "function"
-    for name in chance.sample(place.names, 2):
+    for name in chance.sample(place.names, tries(2)):
         term = f"{field}:{in_quotes('=' + name[:500])}"
         yield "memlens_summary", {"path": path, "of": term} if form in HEAP_DUMPS else {"path": path}
         yield (

@@ -9,6 +9,7 @@ from tests.python.graph_reading import load
 from tests.python.graphs import STRONG, SmallGraph, dominator_sets
 from tests.python.hprof_files import OBJECT
 from tests.python.native_files import FIRST_NODE, NODE_CLASS, NativeDump
+from tests.python.tries import tries
 
 from memlens.cli import main
 from memlens.model.graph import MOST_NATIVE_BYTES
@@ -129,7 +130,7 @@ def random_dump(seed: int) -> tuple[NativeDump, SmallGraph, list[int]]:
     return dump, SmallGraph(edges, roots, kinds, [0] * count), native
 
 
-@pytest.mark.parametrize("seed", range(25))
+@pytest.mark.parametrize("seed", range(tries(25)))
 def test_what_objects_and_types_retain_is_as_by_brute_force(
     seed: int, opened: Opened, tmp_path: Path
 ) -> None:

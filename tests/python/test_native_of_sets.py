@@ -10,6 +10,7 @@ from tests.python.graphs import SmallGraph
 from tests.python.hprof_files import LONG, OBJECT
 from tests.python.native_files import FIRST_NODE, NativeDump
 from tests.python.test_native_memory import random_dump
+from tests.python.tries import tries
 
 from memlens.store.snapshot import Snapshot
 from memlens.views.compare.heaps import compare_heaps, pair_of
@@ -66,7 +67,7 @@ class _Heap:
         return set(self.reached - cut.reached(cut.roots))
 
 
-@pytest.mark.parametrize("seed", range(25))
+@pytest.mark.parametrize("seed", range(tries(25)))
 def test_sets_types_and_groups(seed: int, opened: Opened, tmp_path: Path) -> None:
     heap = _Heap(seed, opened, tmp_path / "made.hprof")
     snapshot = heap.snapshot
@@ -96,7 +97,7 @@ def test_sets_types_and_groups(seed: int, opened: Opened, tmp_path: Path) -> Non
     assert (whole.native_bytes, whole.native_total_bytes) == (heap.outside(()), heap.outside(heap.reached))
 
 
-@pytest.mark.parametrize("seed", range(25))
+@pytest.mark.parametrize("seed", range(tries(25)))
 def test_cuts_of_one_reference_and_of_several(seed: int, opened: Opened, tmp_path: Path) -> None:
     heap = _Heap(seed, opened, tmp_path / "made.hprof")
     snapshot, number = heap.snapshot, heap.number
@@ -115,7 +116,7 @@ def test_cuts_of_one_reference_and_of_several(seed: int, opened: Opened, tmp_pat
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(25))
+@pytest.mark.parametrize("seed", range(tries(25)))
 def test_links_of_paths_and_what_is_left_out(seed: int, opened: Opened, tmp_path: Path) -> None:
     heap = _Heap(seed, opened, tmp_path / "made.hprof")
     snapshot, out = heap.snapshot, heap.rng.choice(list(heap.graph.objects))
@@ -139,7 +140,7 @@ def test_links_of_paths_and_what_is_left_out(seed: int, opened: Opened, tmp_path
                 above = step.object
 
 
-@pytest.mark.parametrize("seed", range(25))
+@pytest.mark.parametrize("seed", range(tries(25)))
 def test_merged_steps_free_both_at_once(seed: int, opened: Opened, tmp_path: Path) -> None:
     """A step of all paths to one object is one reference."""
     heap = _Heap(seed, opened, tmp_path / "made.hprof")
@@ -157,7 +158,7 @@ def test_merged_steps_free_both_at_once(seed: int, opened: Opened, tmp_path: Pat
                 assert row.freed_native_bytes == heap.outside(lost)
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(tries(12)))
 def test_a_comparison_has_what_types_and_groups_retain_in_each_dump(
     seed: int, opened: Opened, tmp_path: Path
 ) -> None:

@@ -24,6 +24,7 @@ from tests.python.lsp_client import LspClient, RpcError
 from tests.python.pyheap_files import TYPES, Thing, Thread, pyheap
 from tests.python.recordings import JAVA, RAN_OUT
 from tests.python.test_findings_of_heaps import check_figures
+from tests.python.tries import tries
 
 from memlens.errors import BadRequestError
 from memlens.model.graph import NONE
@@ -166,7 +167,7 @@ def random_python(seed: int, threads_count: int) -> bytes:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", range(tries(40)))
 def test_sizes_of_threads_whose_variables_are_roots(seed: int, open_dump: Opened) -> None:
     # in more than one walk through the graph
     count = 150 if seed % 20 == 0 else seed % 5 + 1
@@ -217,7 +218,7 @@ def random_java(seed: int) -> bytes:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", range(tries(40)))
 def test_sizes_of_threads_whose_objects_hold_their_variables(seed: int, open_dump: Opened) -> None:
     check_sizes(open_dump(random_java(seed), f"{seed}.hprof"))
 

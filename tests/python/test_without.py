@@ -13,6 +13,7 @@ from tests.python.graphs import STRONG, SmallGraph, random_graph, rooted
 from tests.python.heap_files import heap_of, small_heap
 from tests.python.hprof_files import BYTE, OBJECT, Dump
 from tests.python.lsp_client import LspClient
+from tests.python.tries import tries
 
 from memlens.cli import main
 from memlens.errors import BadRequestError, CancelledError
@@ -78,7 +79,7 @@ def _choices(graph: SmallGraph, snapshot: Snapshot, rng: random.Random) -> Itera
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(30))
+@pytest.mark.parametrize("seed", range(tries(30)))
 def test_paths_avoid_what_is_left_out(seed: int, opened: Opened, tmp_path: Path) -> None:
     graph, snapshot = _heap(seed, opened, tmp_path)
     rng, before = random.Random(seed), graph.reached([0])
@@ -144,7 +145,7 @@ def _nodes(
         yield from _nodes(snapshot, kind, chosen, row.node, depth + 1)
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(tries(12)))
 def test_merged_paths_avoid_what_is_left_out(seed: int, opened: Opened, tmp_path: Path) -> None:
     graph, snapshot = _heap(seed, opened, tmp_path)
     rng, before = random.Random(seed), graph.reached([0])

@@ -152,7 +152,7 @@ def anything(seed: int) -> list[Packet]:
     return packets
 
 
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize("seed", range(tries(60)))
 def test_any_samples_in_any_form(tmp_path: Path, seed: int) -> None:
     data = trace(anything(seed), packed=bool(seed % 2))
     profile = read(tmp_path, data)

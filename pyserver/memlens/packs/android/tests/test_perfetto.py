@@ -43,7 +43,7 @@ def kind(number: int, name: str, **more: Any) -> dict[str, Any]:
     return {"id": number, "name": [name], "kind": NORMAL, **more}
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", range(tries(40)))
 def test_any_graph_in_any_form(tmp_path: Path, opened: Callable[[Path], Snapshot], seed: int) -> None:
     made = random_graph(seed)
     path = tmp_path / "made.pftrace"

@@ -9,6 +9,7 @@ from tests.python.graphs import random_graph
 from tests.python.heap_archives import Opened
 from tests.python.heap_files import heap_of
 from tests.python.hprof_files import BYTE, OBJECT, Dump
+from tests.python.tries import tries
 
 from memlens.arrays import Mask
 from memlens.errors import BadRequestError
@@ -76,7 +77,7 @@ def _id(item: int) -> int:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize("seed", range(tries(60)))
 def test_what_soft_references_hold(seed: int, open_dump: Opened) -> None:
     heap = Heap(seed)
     snapshot = open_dump(heap.dump(), f"heap{seed}.hprof")

@@ -28,6 +28,7 @@ from tests.python.counted import perhaps
 from tests.python.profile_reading import FIXTURES, damage, load, samples_of, value
 from tests.python.recordings import MEMRAY
 from tests.python.replays import memray as memray_replay
+from tests.python.tries import tries
 
 from memlens.cli import main
 from memlens.errors import MemlensError
@@ -480,7 +481,7 @@ def sums_by_function(profile: Profile) -> tuple[dict[str, Counter[tuple[str, int
     return sums, functions
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", range(tries(40)))
 def test_figures_by_every_byte(seed: int, tmp_path: Path) -> None:
     """Addresses that are used again, ranges that are mapped over others, partly unmapped, or never freed."""
     chance, world, records = random.Random(seed), World(), Records()

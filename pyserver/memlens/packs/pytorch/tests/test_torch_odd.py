@@ -18,6 +18,7 @@ from tests.python.archived import source_lines
 from tests.python.conftest import event, frame, real_files, real_programs
 from tests.python.recordings import TORCH
 from tests.python.replays import torch as oracle
+from tests.python.tries import tries
 
 from memlens import cli
 from memlens.formats.containers import open_source
@@ -310,8 +311,12 @@ WHOLE = pickle.dumps(whole())
 def test_an_odd_value_does_not_affect_other_records(
     record: str, field: Any, container: str, tmp_path: Path
 ) -> None:
+    """Or, in JSON, a third of the values, other ones of each field: what is read is then the same as of a pickle."""
     at, means = PLACES[record]
-    for name, odd in ODD.items():
+    every = 3 if container == "json" else 1
+    for number, (name, odd) in enumerate(ODD.items(), FIELDS.index((record, field))):
+        if number % every >= tries(every):
+            continue
         if fits(str(field), odd) or (record == "settings" and odd is GONE):
             continue
         if isinstance(field, int) and (odd is GONE or (record == "traces" and odd == [])):
