@@ -29,6 +29,7 @@ from memlens.views.flame import graph as flame
 from memlens.views.flame import tables as flame_tables
 from memlens.views.flame.calltree import FlameOptions, Merged, Shape, build
 from memlens.views.naming.frame_names import FlameName, Place
+from memlens.views.selection import walking
 from memlens.views.selection.items import drawn_stacks, items_of, stacks_of
 from memlens.views.selection.sets import AllocationSet
 from memlens.views.selection.stacks import OneSide, PrefixTree, Retained, ValuedStacks, by_sign
@@ -312,3 +313,24 @@ def test_a_tree_has_the_meaning_of_its_values(opened: Callable[[Path], Snapshot]
         assert [tuple(each) for each in tree.meaning.types] == [
             (f"{kind}_space", "bytes"), (f"{kind}_objects", "count"),
         ]  # fmt: skip
+
+
+@pytest.mark.parametrize("looked_at", [0, 1 << 24])
+def test_the_nearest_node_above_is_found_in_stacks_of_any_depth(
+    looked_at: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(walking, "_MOST_LOOKED_AT", looked_at)
+    random = np.random.default_rng(3)
+    # long chains with branches, and lines that are rare
+    parents = (
+        np.arange(2_000) - np.where(random.random(2_000) < 0.99, 1, random.integers(1, 50, 2_000))
+    ).clip(0)
+    lines = np.where(random.random(2_000) < 0.01, random.integers(0, 3, 2_000), 7)
+    nodes, wanted = random.integers(0, 2_000, 500).astype(np.uint32), random.integers(0, 4, 500)
+    tree = PrefixTree(parents.astype(np.uint32), lines.astype(np.uint32), nodes, nodes)
+    found = walking.up(tree, tree.ends, lambda at, rows: lines[at] == wanted[rows], wanted)
+    for start, line, nearest in zip(nodes.tolist(), wanted.tolist(), found.tolist(), strict=True):
+        node = start
+        while node and lines[node] != line:
+            node = int(parents[node])
+        assert nearest == node

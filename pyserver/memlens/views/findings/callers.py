@@ -121,12 +121,12 @@ def _divided(snapshot: Snapshot, top: TopGroup, attribution: Attribution, most: 
     own = np.append(keys, -1)[np.minimum(tree.frames, len(keys))]
     able = np.append(can_call, False)[np.minimum(tree.frames, len(keys))]
     wrapper = keys[labels]
-    nodes = up(tree, tree.ends[stacks], lambda at, rows: own[at] == wrapper[rows])
-    seen = [np.unique(wrapper)]
+    nodes = up(tree, tree.ends[stacks], lambda at, rows: own[at] == wrapper[rows], wrapper)
+    seen, alike = [np.unique(wrapper)], np.zeros(len(nodes), np.uint8)
     for _ in range(_MOST_LEVELS):
         allowed = able & ~np.isin(own, np.concatenate(seen))
         above = np.where(nodes == 0, 0, tree.parents[nodes]).astype(np.uint32)
-        nodes = up(tree, above, among(allowed))
+        nodes = up(tree, above, among(allowed), alike)
         named = nodes != 0
         if amounts[named].sum() < _KNOWN_SHARE * top.amount:
             return None

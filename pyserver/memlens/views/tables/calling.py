@@ -36,12 +36,13 @@ def calling_frames(snapshot: Snapshot, attribution: Attribution) -> U32:
     line, of_user = keys[labels[stacks]], frames.kind[labels[stacks]] == USER
     nodes = snapshot.stacks.node
     prefix = PrefixTree(tree.parent, tree.frame, nodes, nodes)
-    charged = up(prefix, nodes[stacks], lambda at, rows: key_of[at] == line[rows])
+    charged = up(prefix, nodes[stacks], lambda at, rows: key_of[at] == line[rows], line)
     above = np.where(charged == 0, 0, tree.parent[charged]).astype(np.uint32)
     callers = up(
         prefix,
         above,
         lambda at, rows: (key_of[at] != line[rows]) & np.where(of_user[rows], is_users[at], is_able[at]),
+        np.unique(line, return_inverse=True)[1] * 2 + of_user,
     )
     found[stacks] = np.where(callers == 0, NEVER, tree.frame[callers])
     return found
