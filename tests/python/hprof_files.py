@@ -124,7 +124,7 @@ def fill(dump: Dump, seed: int = 0) -> None:
         base + 0x100, "com/example/Cache$Entry", object_class,
         [("key", OBJECT), ("count", LONG), ("ratio", DOUBLE), ("on", BOOLEAN), ("half", FLOAT), ("small", SHORT)],
         [("SHARED", OBJECT, base + 0x1000), ("limit", INT, -7)], loader=base + 0x1400,
-        constants=[(3, OBJECT, base + 0x1000)],
+        constants=[(0, OBJECT, base + 0x1000)],
     )  # fmt: skip
     loader = dump.klass(base + 0x120, "com/example/Loader", object_class)
     dump.numbers(base + 0x1020, BYTE, b"caf\xe9")

@@ -42,8 +42,11 @@ HPROF = (
     "field double", "field float", "field char", "field short", "inherited field", "static long", "static int",
     "static double", "constant", "string", "symbol", "address", "element", "reference", "unknown class", "reserved id",
     "unknown record", "sites", "cpu samples", "time of the dump", "time of a record", "end of a load", "end of a frame",
-    "end of a thread", "after the end of the dump", "name of a thread",
+    "end of a thread", "after the end of the dump", "name of a thread", "index of a constant", "number of a class",
+    "number of a stack", "number of a thread", "id of a frame", "line of a frame", "class of a frame",
+    "thread of a root", "frame of a root", "stack of an object",
 )  # fmt: skip
+ANDROID = (*HPROF, "number of a heap")
 DAMAGE = (
     "unknown class", "end of a load", "end of a frame", "end of a thread", "after the end of the dump",
     "text in the trace", "object without a type",
@@ -53,13 +56,13 @@ may make a name of a content."""
 
 
 def hprof(chosen: Chosen, version: str = "1.0.2", id_bytes: int = 8) -> bytes:
-    secret = Secrets(chosen, HPROF)
+    secret = Secrets(chosen, ANDROID)
     dump = hprof_files.small(version, id_bytes)
     struct.pack_into(">Q", dump.out, len(f"JAVA PROFILE {version}") + 5, secret.number("time of the dump"))
     low = 0x10_0000
     if version == "1.0.3":
         # a word of the runtime, which stays
-        dump.add(0xFE, "IP", 90, dump.name("zygote"))
+        dump.add(0xFE, "IP", secret.number("number of a heap", 31), dump.name("zygote"))
     # those of the small heap are no secrets: what it has at these places stands in both files
     hidden = {
         name: secret.text(name, "\0" * 16) for name in ("bytes", "chars", "utf-16 in bytes", "ints", "string")
@@ -82,7 +85,7 @@ def hprof(chosen: Chosen, version: str = "1.0.2", id_bytes: int = 8) -> bytes:
         0x20_0940, "com/example/Account", base, [*kinds.items(), ("owner", OBJECT)],
         [("CARD", LONG, secret.number("static long")), ("PIN", INT, secret.number("static int", 31)),
          ("SUM", DOUBLE, secret.number("static double"))],
-        constants=[(1, LONG, secret.number("constant"))],
+        constants=[(secret.number("index of a constant", 15), LONG, secret.number("constant"))],
     )  # fmt: skip
     owner = secret.number("reference", 63 if id_bytes == 8 else 31)
     dump.instance(
@@ -94,6 +97,15 @@ def hprof(chosen: Chosen, version: str = "1.0.2", id_bytes: int = 8) -> bytes:
     dump.instance(0x20_0E80, low + 0xE0, "PI", 0x20_0E40, 5)
     dump.add(0x08, "PII", 0x20_0E80, 7, 0)
     big = 63 if id_bytes == 8 else 31
+    name, frame = dump.name("com/example/Named"), secret.number("id of a frame", big)
+    dump.record(0x02, dump.pack("IPIP", secret.number("number of a class", 31), 0x20_0F00, 0, name))
+    of_frame = (secret.number("class of a frame", 31), secret.number("line of a frame", 31))
+    dump.record(0x04, dump.pack("PPPPIi", frame, *map(dump.name, ("go", "()J", "Go.java")), *of_frame))
+    numbers = (secret.number("number of a stack", 31), secret.number("number of a thread", 31))
+    dump.record(0x05, dump.pack("IIIP", *numbers, 1, frame))
+    of_root = (secret.number("thread of a root", 31), secret.number("frame of a root", 31))
+    dump.add(0x03, "PII", low + 0x1000, *of_root)
+    dump.instance(0x20_0F40, low + 0x120, stack=secret.number("stack of an object", 31))
     dump.add(0x01, "PP", low + 0x10B8, secret.number("address", big))
     dump.objects(0x20_0B00, low + 0x80, [low + 0x1000, secret.number("element", big)])
     if secret.has("unknown class"):
@@ -128,8 +140,15 @@ V8 = (
     "attribute of an element", "key of a WeakMap", "value of a WeakMap", "string that nothing has", "index",
     "unknown type of objects", "unknown type of references", "name of a type", "name of a type of references",
     "key of an object", "unknown field", "key of the header", "key of the meta", "section", "text in the trace",
-    "address of a script",
+    "address of a script", "number of objects", "number of references", "place of the root",
 )  # fmt: skip
+
+
+NUMBERS_OF_HEADER = {
+    "number of objects": "node_count",
+    "number of references": "edge_count",
+    "place of the root": "root_index",
+}
 
 
 def v8(chosen: Chosen) -> bytes:
@@ -202,6 +221,7 @@ def v8(chosen: Chosen) -> bytes:
             meta[types][0].append(secret.text(place))
     if secret.has("unknown field"):
         sections = _with_field(sections, secret.number("unknown field", 31))
+    _put_numbers(sections["snapshot"], secret)
     for place, at in (
         ("key of the header", sections["snapshot"]),
         ("key of the meta", meta),
@@ -215,6 +235,11 @@ def v8(chosen: Chosen) -> bytes:
     return json.dumps(
         {name: sections[name] for name in order if name in sections}, separators=(",", ":")
     ).encode()
+
+
+def _put_numbers(header: dict[str, Any], secret: Secrets) -> None:
+    for place, key in NUMBERS_OF_HEADER.items():
+        header[key] = secret.number(place) or header.get(key, 0)
 
 
 def _with_field(sections: dict[str, Any], number: int) -> dict[str, Any]:
@@ -281,7 +306,7 @@ def _without_values(lines: bytes) -> bytes:
 PYTHON = (
     "str", "bytes", "int", "float", "complex", "key of a dictionary", "text that nothing has", "unknown note",
     "unknown kind of roots", "object without a type", "process id", "build", "after the end", "attribute",
-    "name of a thread",
+    "name of a thread", "depth of a frame", "variable",
 )  # fmt: skip
 
 
@@ -326,8 +351,11 @@ def python(chosen: Chosen) -> bytes:
     record(b"d", "I2Q", 2, 0x1050, 0x1000)
     thing(0x1070, 0x900)
     record(b"n", "I2Q2I", 2, 0x1060, 0x1000, text("owners"), text(secret.text("attribute", "name")))
-    record(b"A", "QIII", 0, text(secret.text("name of a thread", "MainThread")), 0, 0xFFFF_FFFF)
+    record(b"A", "QIII", 0, text(secret.text("name of a thread", "MainThread")),
+           secret.number("depth of a frame", 31), 0xFFFF_FFFF)  # fmt: skip
     record(b"G", "QIII", 0x1070, text("module"), text("app"), 0xFFFF_FFFF)
+    local = text(secret.text("variable", "sessions") + " (MainThread)")
+    record(b"G", "QIII", 0x1070, text("local"), local, 0xFFFF_FFFF)
     if secret.has("text that nothing has"):
         text(secret.text("text that nothing has"))
     if secret.has("unknown note"):
@@ -342,6 +370,7 @@ def python(chosen: Chosen) -> bytes:
 
 PYHEAP = (
     "str", "object", "int", "type", "time of the dump", "flags", "after the end", "name of a thread", "attribute",
+    "frequent attribute", "attribute of a type of the language", "variable",
 )  # fmt: skip
 
 
@@ -366,10 +395,15 @@ def pyheap(chosen: Chosen) -> bytes:
         pyheap_files.Thing(0x4000, types["int"], 28, text=str(secret.number("int") or "")),
         pyheap_files.Thing(0x80, 0x70, 1064, text=secret.text("type")),
     )
-    thread = pyheap_files.Thread(
-        secret.text("name of a thread", "MainThread"), pyheap_files.THREADS[0].frames
+    variables = ((secret.text("variable", "sessions"), 0x1000),)
+    frames = [("/app/service.py", 12, "serve", variables)]
+    thread = pyheap_files.Thread(secret.text("name of a thread", "MainThread"), frames)
+    out = pyheap_files.pyheap(
+        things,
+        threads=(thread,),
+        frequent=("__doc__", secret.text("frequent attribute", "name")),
+        of_common=secret.text("attribute of a type of the language", "__doc__"),
     )
-    out = pyheap_files.pyheap(things, threads=(thread,))
     created = secret.text("time of the dump").encode()
     out = out.replace(
         pyheap_files.text("2026-01-01T00:00:00+00:00"), struct.pack(">H", len(created)) + created
@@ -382,7 +416,7 @@ def pyheap(chosen: Chosen) -> bytes:
 
 FORMATS: dict[str, tuple[tuple[str, ...], Callable[[Chosen], bytes], str]] = {
     "hprof": (HPROF, hprof, "heap.hprof"),
-    "android": (HPROF, lambda chosen: hprof(chosen, "1.0.3", 4), "android.hprof"),
+    "android": (ANDROID, lambda chosen: hprof(chosen, "1.0.3", 4), "android.hprof"),
     "v8": (V8, v8, "heap.heapsnapshot"),
     "ruby": (RUBY, ruby, "heap.json"),
     "python": (PYTHON, python, "own.heap"),

@@ -80,8 +80,13 @@ def pyheap(
     count: int | None = None,
     threads: Sequence[Thread] = THREADS,
     types: Mapping[int, str] = SESSION,
+    frequent: Sequence[str] = FREQUENT,
+    of_common: str = "__doc__",
 ) -> bytes:
-    """A whole file; ``count`` is the number of objects that it declares, 0 in an unfinished one."""
+    """A whole file; ``count`` is the number of objects that it declares, 0 in an unfinished one.
+
+    Attributes have the number of a name among FREQUENT, which is that of another if ``frequent`` is.
+    """
     out = (
         struct.pack(">QI", MAGIC, 1) + text("2026-01-01T00:00:00+00:00") + struct.pack(">Q", int(with_texts))
     )
@@ -89,9 +94,9 @@ def pyheap(
         text(name) + struct.pack(">Q", own) for name, own in TYPES.items()
     )
     out += struct.pack(">I", len(threads)) + b"".join(map(written, threads))
-    out += struct.pack(">I", len(FREQUENT)) + b"".join(map(text, FREQUENT))
+    out += struct.pack(">I", len(frequent)) + b"".join(map(text, frequent))
     out += struct.pack(">I", len(COMMON)) + b"".join(
-        struct.pack(">QI", TYPES[name], 1) + attribute("__doc__", 0x9000) for name in COMMON
+        struct.pack(">QI", TYPES[name], 1) + attribute(of_common, 0x9000) for name in COMMON
     )
     out += struct.pack(">I", len(things) if count is None else count)
     out += b"".join(thing(each, with_texts=with_texts) for each in things)

@@ -11,7 +11,7 @@ import numpy as np
 from memlens.arrays import F64
 from memlens.errors import MemlensError
 from memlens.kernels.readers import tagged_records as records
-from memlens.proof.items import Item, Keeps, Reason, is_long
+from memlens.proof.items import LEAST_NUMBER, Item, Keeps, Reason, is_long
 from memlens.proof.stream import Stream
 from memlens.texts import phrase
 
@@ -37,6 +37,9 @@ _NOTES = _TIME | {
     b"program", b"allocations_traced", b"collected", b"peak_bytes", b"unread", b"unread_example", b"removed",
 }  # fmt: skip
 _ROOTS = {b"module", b"builtins", b"thread", b"local", b"exception", b"unknown"}
+_VARIABLE = re.compile(r"(?:[^\W\d]\w*|\.\d+)(?: \(|$)")
+"""The name of a variable, also of an argument that the language makes; the one of a thread may follow."""
+
 _NAMES: dict[bytes, tuple[tuple[int, Reason], ...]] = {
     b"F": ((0, "files"), (4, "functions")), b"L": ((8, "variables"),), b"A": ((8, "threads"),),
 }  # fmt: skip
@@ -72,6 +75,7 @@ class PythonReader:
         self._strings, self._texts_of = array("Q"), array("I")
         self._dictionaries: set[int] = set()
         self._seen: dict[bytes, list[int]] = {}
+        self._next_depth = 0
         self._survey()
 
     def names(self) -> Iterator[Item]:
@@ -117,6 +121,8 @@ class PythonReader:
         text = self._text(number)
         if reason == "attributes" and text and not text.isidentifier():
             self._contents[number] = "name of an attribute"
+        elif reason == "variables" and text and not _VARIABLE.match(text):
+            self._contents[number] = "name of a variable"
         elif reason == "threads" and not self._keeps.threads and not RUNTIMES_THREAD.fullmatch(text):
             self._contents[number] = "name of a thread"
         elif number:
@@ -173,6 +179,11 @@ class PythonReader:
             self._dictionaries.add(int.from_bytes(body[8 * place : 8 * place + 8], "little"))
 
     def _record(self, tag: bytes, body: bytes) -> None:
+        if tag == b"A":
+            (depth,) = struct.unpack_from("<I", body, 12)
+            if depth > max(self._next_depth, LEAST_NUMBER):
+                self._surplus.append(Item("number", "depth of a frame", str(depth), 0))
+            self._next_depth = depth + 1
         for place, reason in _NAMES.get(tag, ()):
             self._named(struct.unpack_from("<I", body, place)[0], reason)
 

@@ -3,6 +3,7 @@
 import struct
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Literal
 
 from memlens.arrays import F64
 from memlens.errors import MemlensError
@@ -64,7 +65,7 @@ class PyHeapReader:
             yield Item("name", "types", name, stream.offset)
         yield from self._threads(stream)
         for _ in range(_number(stream, "I")):
-            yield Item("name", "attributes", _text(stream), stream.offset)
+            yield _named("attributes", _text(stream), stream.offset)
         yield from self._objects(stream, containers, dicts, with_texts=bool(flags & _WITH_TEXTS))
         for _ in range(_number(stream, "I")):
             stream.exactly(8)
@@ -106,7 +107,7 @@ class PyHeapReader:
                 stream.exactly(4)
                 yield Item("name", "functions", _text(stream), stream.offset)
                 for _ in range(_number(stream, "I")):
-                    yield Item("name", "variables", _text(stream), stream.offset)
+                    yield _named("variables", _text(stream), stream.offset)
                     stream.exactly(8)
 
     def _attributes(self, stream: Stream) -> Iterator[Item]:
@@ -114,11 +115,15 @@ class PyHeapReader:
             length = _number(stream, "h")
             if length > 0:
                 name = stream.exactly(length).decode("utf-8", "replace")
-                if name.isidentifier():
-                    yield Item("name", "attributes", name, stream.offset)
-                else:
-                    yield Item("text", "name of an attribute", name, stream.offset)
+                yield _named("attributes", name, stream.offset)
             stream.exactly(8)
+
+
+def _named(reason: Literal["attributes", "variables"], name: str, at: int) -> Item:
+    """A name, or a content in its place. The language calls an argument of its own ``.0``."""
+    if name.removeprefix(".").isdecimal() or name.isidentifier():
+        return Item("name", reason, name, at)
+    return Item("text", f"name in place of {reason}", name, at)
 
 
 def _number(stream: Stream, form: str) -> int:

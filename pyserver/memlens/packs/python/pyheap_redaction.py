@@ -5,6 +5,7 @@ Addresses are drawn anew, and objects written in another order (see the kernel `
 of the flags in the header. What stands before and after the objects is decoded and written again.
 """
 
+import re
 import struct
 from collections.abc import Callable
 from functools import cache
@@ -34,6 +35,10 @@ from memlens.packs.python.thread_names import ThreadNames
 from memlens.progress import Report, part_of
 
 _SURVEYED = 0.5
+_REMOVED = "removed"
+_VARIABLE = re.compile(r"\.\d{1,3}|[^\W\d]\w*")
+"""A variable's name, also that of an argument that the language makes."""
+
 _KINDS = {
     "int": kernel.NUMBER, "str": kernel.TEXT, "bytes": kernel.TEXT, "bool": kernel.FLAG, "EnumMeta": kernel.ENUM,
     "EnumType": kernel.ENUM, "ChoicesMeta": kernel.ENUM, "ChoicesType": kernel.ENUM,
@@ -56,6 +61,7 @@ def redact(
         wanted.keeps_shared,
     )
     objects.know(names_of_python())
+    objects.abbreviate(name.encode() for name in head.frequent)
     survey = part_of(report, 0.0, _SURVEYED)
     _run(objects, source, survey, head.end)
     found = None if objects.is_cut else names_of_types(source, objects.objects_end)
@@ -125,9 +131,10 @@ class _Copy:
         self._reader.unpack("Q")
         flags, flags_at = REMOVED_FLAG, len(self._out)
         self._out += bytes(8)
-        self._rows(lambda: self._named(is_reference=False))
+        self._rows(self._type)
         self._rows(self._thread)
-        self._rows(self._text)
+        kept = iter(self._objects.kept_names())
+        self._rows(lambda: self._word(is_kept=next(kept)))
         self._rows(self._common)
         self._number("I")
         if not self._wanted.keeps_shared:
@@ -155,9 +162,9 @@ class _Copy:
         for _ in range(count):
             row()
 
-    def _named(self, *, is_reference: bool = True) -> None:
+    def _type(self) -> None:
         self._text()
-        self._address(is_reference=is_reference)
+        self._address(is_reference=False)
 
     def _thread(self) -> None:
         name = self._reader.text()
@@ -170,12 +177,22 @@ class _Copy:
         self._number("I")
         function = self._reader.text()
         self._name(function)
-        self._rows(self._global if function == "<module>" else self._named)
+        self._rows(self._global if function == "<module>" else self._local)
+
+    def _word(self, *, is_kept: bool) -> None:
+        """A name that data may have made, unless it ``is_kept`` or the standard library has it."""
+        name = self._reader.text()
+        self._name(name if is_kept or name.encode() in names_of_python() else _REMOVED)
 
     def _global(self) -> None:
         """A variable of a module, which data may have named."""
+        self._word(is_kept=False)
+        self._address(is_reference=True)
+
+    def _local(self) -> None:
+        """A variable of a function, which code has named if it is called as code calls one."""
         name = self._reader.text()
-        self._name(name if name.encode() in names_of_python() else "removed")
+        self._name(name if _VARIABLE.fullmatch(name) else _REMOVED)
         self._address(is_reference=True)
 
     def _common(self) -> None:
@@ -188,7 +205,9 @@ class _Copy:
             # the number of a name that is abbreviated
             self._out += struct.pack(">h", length)
         else:
-            self._name(self._reader.bytes(length).decode("utf-8", "replace"))
+            # of a type of the language's
+            name = self._reader.bytes(length).decode("utf-8", "replace")
+            self._name(name if name.encode() in names_of_python() else _REMOVED)
         self._address(is_reference=True)
 
 

@@ -4,6 +4,7 @@ Addresses and numbers are drawn anew, and records written in another order (see 
 notes, the last records before the end.
 """
 
+import re
 import struct
 
 import numpy as np
@@ -22,6 +23,8 @@ from memlens.packs.python.thread_names import other_threads
 from memlens.progress import Report, part_of
 
 _SURVEYED = 0.5
+_DETAIL = re.compile(r"\.\d{1,3}|(?:[^\W\d]\w*|<locals>)(?:\.(?:[^\W\d]\w*|<locals>))*")
+"""The name of a variable, also of an argument that the language makes, or that of an exception's type."""
 
 
 def redact(
@@ -71,9 +74,13 @@ def redact(
 
 
 def _unknown_variables(dump: kernel.Dump, new: dict[int, bytes]) -> dict[int, bytes]:
-    """Other texts for details that name a variable of a module which the code doesn't have: data may have named it."""
-    return {
-        number: b"removed (" + new.get(number, detail).partition(b" (")[2]
-        for number, detail, _ in dump.names(survey.GLOBAL)
-        if not dump.is_known(number)
-    }
+    """Other texts for details that name a variable of a module which the code doesn't have, or what code can't name:
+    data may have named it.
+    """
+    details = [(number, text) for number, text, _ in dump.names(survey.GLOBAL) if not dump.is_known(number)]
+    details += [
+        (number, text)
+        for number, text, is_name in dump.names(survey.DETAIL)
+        if not is_name and not _DETAIL.fullmatch(text.partition(b" (")[0].decode("utf-8", "replace"))
+    ]
+    return {number: b"removed (" + new.get(number, text).partition(b" (")[2] for number, text in details}

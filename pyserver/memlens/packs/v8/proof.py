@@ -5,7 +5,7 @@ constants of code that show it.
 """
 
 import re
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -104,6 +104,8 @@ class V8Reader:
         self._properties: Properties | None = None
         self._keys = np.zeros(0, np.bool_)
         self._surplus: list[Item] = []
+        self._header: dict[str, Any] = {}
+        self._rows = Counter[str]()
         self._indexes: list[Item] = []
         self._uncounted: list[Item] = []
         self._is_surveyed = False
@@ -139,6 +141,7 @@ class V8Reader:
         """Strings that objects have as their content, indexes beyond a count, and what the format doesn't have."""
         self._survey()
         yield from self._surplus
+        yield from self._miscounted()
         for each in self._indexes:
             if numbers is None or float(each.value) in numbers:
                 yield each
@@ -258,6 +261,7 @@ class V8Reader:
         header: dict[str, Any] = msgspec.json.decode(data)
         meta = header.get("meta")
         self._meta = meta if isinstance(meta, dict) else {}
+        self._header = header
         if not header.get("memlens"):
             types = words_of(self._meta.get("node_types"))
             self._properties = Properties(types, words_of(self._meta.get("edge_types")))
@@ -276,6 +280,19 @@ class V8Reader:
                     if isinstance(each, str) and each not in words and not REMOVED.fullmatch(each):
                         self._surplus.append(Item("text", "word of the meta", each, at))
 
+    def _miscounted(self) -> Iterator[Item]:
+        """Numbers of the header that aren't those of the rows: anything could be said there."""
+        width = len(words_of(self._meta.get("node_fields")))
+        for key, place, most in (
+            ("node_count", "number of objects", self._rows["nodes"]),
+            ("edge_count", "number of references", self._rows["edges"]),
+            ("root_index", "place of the root", width * self._rows["nodes"]),
+            ("trace_function_count", "number of functions", self._rows["trace_function_infos"]),
+        ):
+            number = self._header.get(key)
+            if isinstance(number, int) and number > most and is_long(str(number)):
+                yield Item("number", place, str(number), 0)
+
     def _use(self, strings: I64, bit: int) -> None:
         if not len(strings):
             return
@@ -288,6 +305,7 @@ class V8Reader:
 
     def _take_rows(self, section: str, fields: list[str], rows: I64, at: int) -> None:
         column = {name: rows[:, place] for place, name in enumerate(fields)}
+        self._rows[section] += len(rows)
         if section == "nodes":
             self._edge_counts.append(column.get("edge_count", np.zeros(len(rows), np.int64)).copy())
             if self._properties is not None:

@@ -111,6 +111,9 @@ _PART_BYTES, _MOST_PARTS = 1 << 20, 128
 """How many bytes of the dump are shuffled at once; more for large dumps."""
 _PART_BUFFER = 32 << 10
 _IN_MEMORY_BYTES = 4 << 20
+_REPORTED_BYTES = 1 << 20
+"""After how much progress is reported, and memory of the file given back."""
+
 _REMAINDERS = 4096
 
 
@@ -141,7 +144,7 @@ def redact(
     survey = _Survey(source, parts, wanted, part_of(report, 0.0, _SURVEYED), is_renamed=own is not None)
     sections = survey.sections()
     write = part_of(report, _SURVEYED, 1.0)
-    output.write(b'{"snapshot":' + msgspec.json.encode(_header(parts.header, wanted, survey.redirected)))
+    output.write(b'{"snapshot":' + msgspec.json.encode(_header(parts.header, wanted, survey)))
     for section in sections:
         output.write(b",\n" + msgspec.json.encode(section.name) + b":[")
         renaming = None if own is None or section.name != _STRINGS else _Renaming(output, own)
@@ -162,21 +165,24 @@ def redact(
 
 
 def _pour_moved(items: v8_parts.Parts, section_bytes: int, places: int, output: Output) -> Iterator[int]:
-    """Write items in the order of their places. Yields after each part, for progress."""
+    """Write items in the order of their places. Yields now and then, for progress."""
     if not places:
         return
     parts = max(1, min(section_bytes // _PART_BYTES, _MOST_PARTS, places))
     range_ = -(-places // parts)
     buffer, filled = bytearray(parts * _PART_BUFFER), np.zeros(parts, np.uint32)
     written: list[list[tuple[int, int]]] = [[] for _ in range(parts)]
-    comma, end = 2, 0
+    comma, end, unreported = 2, 0, 0
     with tempfile.SpooledTemporaryFile(_IN_MEMORY_BYTES) as file, memoryview(buffer) as whole:
         while (part := items.scatter(buffer, filled, range_)) >= 0:
             count, start = int(filled[part]), part * _PART_BUFFER
             written[part].append((end, count))
             end += file.write(whole[start : start + count])
             filled[part] = 0
-            yield count
+            unreported += count
+            if unreported >= _REPORTED_BYTES:
+                yield unreported
+                unreported = 0
         for part, pieces in enumerate(written):
             last, start = int(filled[part]), part * _PART_BUFFER
             found, done = bytearray(last + sum(count for _, count in pieces)), 0
@@ -246,6 +252,8 @@ class _Survey:
         """The position of each object in the copy; empty if they keep their positions."""
         self.redirected = 0
         """The number of references whose target differs from the dump's."""
+        self.counted: dict[str, int] = {}
+        """The number of rows in each section."""
 
     def sections(self) -> list[_Section]:
         """A writer for each section, in the order of the file."""
@@ -278,6 +286,7 @@ class _Survey:
         for name in ("trace_function_infos", "samples", "locations"):
             if name in self._spans and self._fields(name):
                 rows[name] = self._rows(name, np.full(1, v8_rows.NAMES, np.uint16))
+        self.counted = {name: each.rows for name, each in rows.items()}
         self._name_properties(rows["edges"])
         numerals = int(rows["edges"].most_elements)
         if not self._wanted.keeps_shared:
@@ -500,8 +509,9 @@ def _order(uses: U8, numerals: int, *, keeps_order: bool) -> tuple[U32, U32]:
     return order, contents
 
 
-def _header(header: Header, wanted: Wanted, redirected: int) -> dict[str, object]:
+def _header(header: Header, wanted: Wanted, survey: _Survey) -> dict[str, object]:
     """Return the header with only known contents."""
+    rows = survey.counted
     meta = header.meta
     known = (*_NAMED, *_TEXTS, *_PATTERNS, *_NUMBERS)
     written: dict[str, object] = {
@@ -515,15 +525,16 @@ def _header(header: Header, wanted: Wanted, redirected: int) -> dict[str, object
         written[name] = _known(getattr(meta, name), tuple(_ROLES[section]))
     written["trace_node_fields"] = _TRACE_FIELDS if meta.trace_node_fields == _TRACE_FIELDS else []
     counts = {
-        "node_count": header.node_count, "edge_count": header.edge_count, "root_index": header.root_index,
-        "trace_function_count": header.trace_function_count, "extra_native_bytes": header.extra_native_bytes,
+        "node_count": rows["nodes"], "edge_count": rows["edges"],
+        "root_index": header.root_index if header.root_index // len(meta.node_fields) < rows["nodes"] else 0,
+        "trace_function_count": rows.get("trace_function_infos", 0), "extra_native_bytes": header.extra_native_bytes,
         ALLOCATED_FIELD: header.memlens_allocated_bytes,
     }  # fmt: skip
     return {
         "meta": written,
         **{name: count for name, count in counts.items() if count},
         MARK_FIELD: mark_of(wanted.removed),
-        **({} if wanted.keeps_shared else {REDIRECTED_FIELD: redirected}),
+        **({} if wanted.keeps_shared else {REDIRECTED_FIELD: survey.redirected}),
     }
 
 

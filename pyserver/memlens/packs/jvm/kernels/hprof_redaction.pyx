@@ -8,19 +8,20 @@ becomes one that none has, and records that are of no use to readers of heaps ar
 
 import os
 
-from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memchr, memcpy, memset
 
 from memlens.kernels.base.addresses cimport (
     AddressMap, address_map_build, address_map_free, address_map_init, address_ordinal, address_rank,
 )
+from memlens.kernels.base.counts cimport CountRow, Counts, counts_free, counts_init, counts_row
 from memlens.kernels.base.prefetch cimport prefetch
 from memlens.kernels.base.random cimport random_below, random_word, shuffle32, shuffle_items
 from memlens.kernels.base.vectors cimport Vector, vector_push, vector_reserve
 from memlens.packs.jvm.kernels.hprof cimport (
     ANDROID_HEAP, CLASS_DUMP, CLASS_FIXED_IDS, INSTANCE_DUMP, OBJECT_ARRAY_DUMP, PRIMITIVE_ARRAY_DUMP, ROOT_JNI_GLOBAL,
-    TYPE_ARRAY, TYPE_INT, TYPE_OBJECT, WHOLE, Load, Record, Records, Segment, TextPlace, Trace, id_at, is_object,
-    read_record, type_bytes,
+    ROOT_THREAD_OBJECT, TYPE_ARRAY, TYPE_INT, TYPE_OBJECT, WHOLE, Load, Record, Records, Segment, TextPlace, Trace,
+    id_at, is_object, read_record, type_bytes,
 )
 from memlens.packs.jvm.kernels.hprof_forms cimport (
     FRAME, HEAP_DUMP_END, HEAP_DUMP_SEGMENT, LOAD_CLASS, TEXT, TRACE, has_its_length, is_known_record,
@@ -40,6 +41,12 @@ cdef enum:
     BATCH = 64                  # elements of a larger one that are fetched from memory at once
     ROUNDS = 8                  # by which its elements are put into another order
     MOST_CONSTANTS = 1 << 10    # of an enum, in its static fields
+    MOST_LINE = 0xFFFF          # as class files have them
+    LEAST_LINE = -3             # of native methods, compiled ones and unknown lines: negative numbers
+
+cdef uint32_t NO_FRAME = 0xFFFFFFFF
+
+cdef const char *HEAPS = b"\0AIZ"   # the numbers of Android's heaps: default, app, image and zygote
 
 
 cdef struct NewText:
@@ -82,8 +89,10 @@ cdef class Redaction(Order):
     cdef int low_bits, high_bits    # of a place in a large array
     cdef uint64_t[ROUNDS] element_keys
     cdef bint elements_stay     # whether they lead where they did, although what they lead to is shared
-    cdef AddressMap stacks, frames
-    cdef uint32_t last_stack
+    cdef AddressMap stacks, frames, loads       # by their numbers, which in a copy are those of their order
+    cdef Counts threads             # by theirs
+    cdef uint32_t last_stack, last_new_stack
+    cdef uint32_t most_frames       # of a stack
     cdef uint64_t[MOST_WITH_STATUS] with_status     # classes
     cdef int classes_with_status
 
@@ -94,18 +103,31 @@ cdef class Redaction(Order):
         cdef size_t each
         address_map_init(&self.stacks)
         address_map_init(&self.frames)
+        address_map_init(&self.loads)
+        counts_init(&self.threads)
+        self.threads.seed = seed
         self.own(&self.new_texts, sizeof(NewText))
         self.own(&self.text_order, 4)
         self.own(&self.new_text_ids, 4)
         self.own(&self.constants, sizeof(Constant))
         self.written_dump = -1
+        # which no stack has
+        self.last_stack = NO_FRAME
         self.ids.count = 0
         for each in range(records.traces.count):
             serial = traces[each].serial
+            self.most_frames = max(self.most_frames, traces[each].count)
             if vector_push(&self.ids, &serial) < 0:
                 raise MemoryError
         if address_map_build(&self.stacks, <uint64_t *> self.ids.data, self.ids.count, seed) < 0 or address_map_build(
                 &self.frames, <uint64_t *> records.frame_ids.data, records.frame_ids.count, seed) < 0:
+            raise MemoryError
+        self.ids.count = 0
+        for each in range(records.loads.count):
+            serial = loads[each].serial
+            if vector_push(&self.ids, &serial) < 0:
+                raise MemoryError
+        if address_map_build(&self.loads, <uint64_t *> self.ids.data, self.ids.count, seed) < 0:
             raise MemoryError
         for each in range(records.loads.count):
             if self.classes_with_status < MOST_WITH_STATUS and (
@@ -117,6 +139,8 @@ cdef class Redaction(Order):
     def __dealloc__(self):
         address_map_free(&self.stacks)
         address_map_free(&self.frames)
+        address_map_free(&self.loads)
+        counts_free(&self.threads)
 
     @property
     def written(self) -> int:
@@ -312,8 +336,7 @@ cdef class Redaction(Order):
             if room < head:
                 return head
             out[0] = ANDROID_HEAP
-            put_u32(out + 1, u32_at(bytes + piece.heap + 1))
-            self.put_text_id(out + 5, bytes + piece.heap + 5)
+            self.put_heap(out + 1, bytes + piece.heap + 1)
             self.window_heap = piece.heap
             count[0] = head
             return 0
@@ -376,12 +399,21 @@ cdef class Redaction(Order):
             id = (<uint32_t *> self.new_text_ids.data)[number]
         self.put_id(out, id if number >= 0 else 0)
 
-    cdef void put_stack(self, uint8_t *out, const uint8_t *at) noexcept nogil:
-        """Write the serial number of a stack, or 0 if the file has none with it."""
+    cdef inline void put_stack(self, uint8_t *out, const uint8_t *at) noexcept nogil:
+        """Write the number of a stack, or 0 if the file has none with it."""
         cdef uint32_t serial = u32_at(at)
-        if serial != self.last_stack and address_ordinal(&self.stacks, serial) >= 0:
-            self.last_stack = serial
-        put_u32(out, serial if serial == self.last_stack else 0)
+        if serial != self.last_stack:
+            self.last_stack, self.last_new_stack = serial, number_in(&self.stacks, serial)
+        put_u32(out, self.last_new_stack)
+
+    cdef void put_thread(self, uint8_t *out, const uint8_t *at) noexcept nogil:
+        """Write the number of a thread: the first one that is written has 1, and no thread 0."""
+        cdef uint32_t serial = u32_at(at)
+        # where memory isn't enough for it, it is none's
+        cdef CountRow *row = counts_row(&self.threads, <uint64_t> serial + 1) if serial else NULL
+        if row != NULL and row.first == 0:
+            row.first = <uint32_t> self.threads.count
+        put_u32(out, 0 if row == NULL else row.first)
 
     cdef size_t put_elements(self, uint8_t *out, size_t room) noexcept nogil:
         """Write the elements of an array that come next, and return how many bytes that is."""
@@ -459,6 +491,7 @@ cdef class Redaction(Order):
         cdef int id = self.records.id_bytes
         cdef uint8_t tag = at[0]
         cdef uint32_t each, frames
+        cdef int32_t line
         count[0] = 0
         bytes = u32_at(at + 5) if left >= HEAD else 0
         if left < HEAD or left - HEAD < bytes or (is_known_record(tag) and not has_its_length(body, tag, bytes, id)):
@@ -473,25 +506,25 @@ cdef class Redaction(Order):
             out += HEAD
             count[0] = <size_t> (HEAD + bytes)
         if tag == LOAD_CLASS:
-            put_u32(out, u32_at(body))
+            put_u32(out, number_in(&self.loads, u32_at(body)))
             self.put_id(out + 4, self.new_id(id_at(body + 4, id)))
             self.put_stack(out + 4 + id, body + 4 + id)
             self.put_text_id(out + 8 + id, body + 8 + id)
         elif tag == FRAME:
-            self.put_id(out, id_at(body, id))
+            self.put_id(out, number_in(&self.frames, id_at(body, id)))
             for each in range(1, 4):
                 self.put_text_id(out + each * id, body + each * id)
-            put_u32(out + 4 * id, u32_at(body + 4 * id))
-            put_u32(out + 4 * id + 4, u32_at(body + 4 * id + 4))
+            put_u32(out + 4 * id, number_in(&self.loads, u32_at(body + 4 * id)))
+            line = <int32_t> u32_at(body + 4 * id + 4)
+            put_u32(out + 4 * id + 4, <uint32_t> line if LEAST_LINE <= line <= MOST_LINE else 0)
         elif tag == TRACE:
             frames = u32_at(body + 8)
-            put_u32(out, u32_at(body))
-            put_u32(out + 4, u32_at(body + 4))
+            put_u32(out, number_in(&self.stacks, u32_at(body)))
+            self.put_thread(out + 4, body + 4)
             put_u32(out + 8, frames)
             for each in range(frames):
                 at = body + 12 + <uint64_t> each * id
-                self.put_id(out + 12 + <uint64_t> each * id,
-                            id_at(at, id) if address_ordinal(&self.frames, id_at(at, id)) >= 0 else 0)
+                self.put_id(out + 12 + <uint64_t> each * id, number_in(&self.frames, id_at(at, id)))
         self.position += HEAD + bytes
         self.done += HEAD + bytes
         return 0
@@ -585,24 +618,40 @@ cdef class Redaction(Order):
 
     cdef void put_root(self, Record *record, const uint8_t *at, uint8_t *out) noexcept nogil:
         """Write what follows the tag of a root, or of the name of a heap of Android's."""
-        cdef int id = self.records.id_bytes, each
+        cdef int id = self.records.id_bytes, left
+        cdef uint32_t number
         if record.tag == ANDROID_HEAP:
-            put_u32(out, record.number)
-            self.put_text_id(out + 4, at + 4)
+            self.put_heap(out, at)
             return
         self.put_reference(out, at)
         if record.tag == ROOT_JNI_GLOBAL:
             # the address of the reference itself, which is in no object
             memset(out + id, 0, id)
             return
-        for each in range(id, <int> record.bytes - 1, 4):
-            put_u32(out + each, u32_at(at + each))
+        at += id
+        out += id
+        left = <int> record.bytes - 1 - id
+        if left >= 4:
+            self.put_thread(out, at)
+        if left < 8:
+            return
+        if record.tag == ROOT_THREAD_OBJECT:
+            self.put_stack(out + 4, at + 4)
+            return
+        number = u32_at(at + 4)
+        put_u32(out + 4, number if number < self.most_frames else NO_FRAME)
+
+    cdef void put_heap(self, uint8_t *out, const uint8_t *at) noexcept nogil:
+        """Write which of Android's heaps follows, and its name."""
+        cdef uint32_t number = u32_at(at)
+        put_u32(out, number if number <= HEAPS[3] and memchr(HEAPS, <int> number, 4) != NULL else 0)
+        self.put_text_id(out + 4, at + 4)
 
     cdef void put_class(self, Record *record, const uint8_t *at, uint8_t *out) noexcept nogil:
         """Write what follows the stack of a class: numbers among its constants and static fields become zeros."""
         cdef int id = self.records.id_bytes, each, bytes
         cdef const uint8_t *end = record.body + record.body_bytes
-        cdef uint32_t _row, count
+        cdef uint32_t row, count
         self.constants.count = 0
         for each in range(CLASS_FIXED_IDS - 1):
             self.put_reference(out + each * id, at + each * id)
@@ -619,14 +668,15 @@ cdef class Redaction(Order):
             out[0], out[1] = at[0], at[1]
             at += 2
             out += 2
-            for _row in range(count):
+            for row in range(count):
                 bytes = 2 if each == 0 else id
                 # the file may have changed since it was looked through
                 if end - at < bytes + 1 or end - at < bytes + 1 + (
                         type_bytes(at[bytes], id) if each < 2 else 0):
                     return
                 if each == 0:
-                    out[0], out[1] = at[0], at[1]
+                    # the constants are counted in place of an index of the class's table, which could be anything
+                    out[0], out[1] = <uint8_t> (row >> 8), <uint8_t> row
                 else:
                     self.put_text_id(out, at)
                 out[bytes] = at[bytes]
@@ -732,6 +782,11 @@ cdef class Redaction(Order):
                 memcpy(out + base, record.body + base, bytes)
             base += bytes
             at += id + 1
+
+
+cdef inline uint32_t number_in(AddressMap *map, uint64_t id) noexcept nogil:
+    """Return the number that is written for one that the file's writer chose, which could say anything; 0 for none."""
+    return <uint32_t> (address_ordinal(map, id) + 1)
 
 
 cdef inline uint64_t mixed(uint64_t number) noexcept nogil:

@@ -23,6 +23,7 @@ from memlens.packs.jvm.proof.records import (
     Records,
 )  # fmt: skip
 from memlens.proof.items import (
+    LEAST_NUMBER,
     MOST_TEXT_BYTES,
     Item,
     Keeps,
@@ -59,8 +60,13 @@ _MOST_IDS = 10_000
 """Limit on the texts of a copy whose ids are examined."""
 
 _MOST_SUPERCLASSES = 1_000
-_ROOT_JNI_GLOBAL = 0x01
-_OBJECT_TAGS = (CLASS, INSTANCE, OBJECTS, NUMBERS, 0xC3)
+_ROOT_JNI_GLOBAL, _ROOT_THREAD = 0x01, 0x08
+_OF_THREADS = (0x02, 0x03, 0x04, 0x06, _ROOT_THREAD, 0x8E)
+"""The tags of roots that have a thread's number."""
+
+_NO_FRAME = 0xFFFF_FFFF
+_WITHOUT_DATA = 0xC3
+_OBJECT_TAGS = (CLASS, INSTANCE, OBJECTS, NUMBERS, _WITHOUT_DATA)
 
 
 class _Field(NamedTuple):
@@ -113,6 +119,9 @@ class HprofReader(Records):
 
     def contents(self, numbers: F64 | None) -> Iterator[Item]:
         """Fields, elements, constants, texts that name nothing, and what the format doesn't have."""
+        for piece in self.heap():
+            self._take_roots(piece)
+            self._take_stacks(piece)
         yield from self.surplus
         if not self.keeps.shared:
             for each in self.classes.values():
@@ -146,6 +155,33 @@ class HprofReader(Records):
                 yield Item("text", "id of a text", hex(number), at)
             if count >= _RUN and not (is_copy and count % _RUN) and len({*kept}) >= _LEAST_DIFFERENT:
                 yield Item("array", "order of texts", struct.pack(f"{_RUN}H", *kept), at)
+
+    # ---- numbers that the writer chose --------------------------------------------------------------------------
+
+    def _take_roots(self, piece: Piece) -> None:
+        """Take the threads of roots, and their frames or stacks."""
+        for tag, _, _, at, size, _ in piece.rows[np.isin(piece.rows[:, 0], _OF_THREADS)].tolist():
+            found = struct.unpack_from(f">{size // 4}I", piece.data, at)
+            self.number("thread", found[0], piece.base + at)
+            if tag == _ROOT_THREAD:
+                self.number("stack", found[1], piece.base + at, is_reference=True)
+            elif len(found) > 1 and LEAST_NUMBER <= found[1] < _NO_FRAME:
+                self.surplus.append(Item("number", "frame of a root", str(found[1]), piece.base + at))
+
+    def _take_stacks(self, piece: Piece) -> None:
+        """Take the numbers of stacks that objects have."""
+        tags, starts = piece.rows[:, 0], piece.rows[:, 3].astype(np.intp)
+        behind = np.select(
+            [tags == CLASS, np.isin(tags, (INSTANCE, OBJECTS)), np.isin(tags, (NUMBERS, _WITHOUT_DATA))],
+            [self.id_bytes, -self.id_bytes - 8, -9],
+        )
+        rows = np.flatnonzero(behind)
+        data = np.frombuffer(piece.data, np.uint8)
+        columns = data[(starts + behind)[rows, None] + np.arange(4)]
+        serials, first = np.unique(np.ascontiguousarray(columns).view(">u4"), return_index=True)
+        for serial, row in zip(serials.tolist(), first.tolist(), strict=True):
+            if serial >= LEAST_NUMBER:
+                self.number("stack", serial, piece.base + int(starts[rows[row]]), is_reference=True)
 
     # ---- the heap ----------------------------------------------------------------------------------------------
 

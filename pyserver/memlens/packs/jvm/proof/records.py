@@ -12,7 +12,7 @@ from memlens.arrays import U64
 from memlens.errors import MemlensError
 from memlens.packs.jvm.proof.kernels import hprof_walk
 from memlens.packs.jvm.proof.symbols import Symbols
-from memlens.proof.items import MOST_TEXT_BYTES, Item, Keeps, Reason
+from memlens.proof.items import LEAST_NUMBER, MOST_TEXT_BYTES, Item, Keeps, Reason
 from memlens.proof.stream import EndsError, Stream
 from memlens.texts import phrase
 
@@ -30,6 +30,11 @@ _MOST_NAME_BYTES = 1_024
 _HEAP, _SEGMENT, _HEAP_END = 0x0C, 0x1C, 0x2C
 CLASS, INSTANCE, OBJECTS, NUMBERS = 0x20, 0x21, 0x22, 0x23
 _ANDROID_HEAP = 0xFE
+_HEAPS = (0, *b"AIZ")
+"""The numbers of Android's heaps."""
+
+_LINES = range(-3, 1 << 16)
+"""Lines that class files can have, and the numbers of what has none."""
 TYPES = {
     2: ("reference", ""), 4: ("boolean", "u1"), 5: ("char", ">u2"), 6: ("float", ">f4"), 7: ("double", ">f8"),
     8: ("byte", "i1"), 9: ("short", ">i2"), 10: ("int", ">i4"), 11: ("long", ">i8"),
@@ -83,6 +88,9 @@ class Records:
         self.classes: dict[int, Class] = {}
         self.names_of_classes: dict[int, int] = {}
         self.surplus: list[Item] = []
+        self._numbered: dict[str, set[int]] = {}
+        """The numbers that the writer of the dump chose, of each kind of record."""
+        self._taken = set[tuple[str, int]]()
         self._segments: list[tuple[int, int]] = []
         self.arrays: list[tuple[int, bytes, int]] = []
         """Arrays of bytes and characters that aren't zeros: the types, the first bytes, and where; not all of many."""
@@ -155,6 +163,7 @@ class Records:
         known = 0
         if tag == _LOAD and len(body) >= 8 + 2 * width:
             known = 8 + 2 * width
+            self.number("class", int.from_bytes(body[:4]), at)
             own, name = self.id(body[4:]), self.id(body[8 + width :])
             self.reasons[name] = "types"
             self.names_of_classes[own] = name
@@ -164,8 +173,13 @@ class Records:
             known = 4 * width + 8
             for place, reason in enumerate(("methods", "signatures", "files"), 1):
                 self.reasons.setdefault(self.id(body[place * width :]), reason)
+            self.number("frame", self.id(body), at)
+            of_class, line = struct.unpack_from(">Ii", body, 4 * width)
+            self._take_place(of_class, line, at)
         elif tag == _TRACE and len(body) >= 12:
             known = 12 + width * int.from_bytes(body[8:12])
+            self.number("stack", int.from_bytes(body[:4]), at)
+            self.number("thread", int.from_bytes(body[4:8]), at)
         elif tag == _START and len(body) >= 12 + 4 * width - width:
             known = 8 + 4 * width
             for place in range(3):
@@ -182,6 +196,21 @@ class Records:
                 Item("unknown", f"after the end of a record {tag:#04x}", body[known:], at + known)
             )
 
+    def number(self, kind: str, number: int, at: int, *, is_reference: bool = False) -> None:
+        """Take a number that is as large as the writer of the dump likes, which in a copy is that of its order."""
+        known = self._numbered.setdefault(kind, set())
+        if not is_reference:
+            known.add(number)
+        if number > len(known) and number >= LEAST_NUMBER and (kind, number) not in self._taken:
+            self._taken.add((kind, number))
+            self.surplus.append(Item("number", f"number of a {kind}", str(number), at))
+
+    def _take_place(self, of_class: int, line: int, at: int) -> None:
+        """Take where a frame is: the number of its class, and its line."""
+        self.number("class", of_class, at, is_reference=True)
+        if line not in _LINES:
+            self.surplus.append(Item("number", "line of a frame", str(line), at))
+
     def _take_arrays(self, piece: Piece) -> None:
         """Take what may be text, of which a copy has little."""
         rows = piece.rows
@@ -191,8 +220,11 @@ class Records:
 
     def _take_classes(self, piece: Piece) -> None:
         """Take the classes, and what names of Android's heaps there are."""
-        for name in piece.rows[piece.rows[:, 0] == _ANDROID_HEAP, 1].tolist():
+        for _, name, _, at, _, _ in piece.rows[piece.rows[:, 0] == _ANDROID_HEAP].tolist():
             self.reasons.setdefault(name, "engine")
+            number = int.from_bytes(piece.data[at : at + 4])
+            if number not in _HEAPS:
+                self.surplus.append(Item("number", "number of a heap", str(number), piece.base + at))
         for _, own, _, at, size, _ in piece.rows[piece.rows[:, 0] == CLASS].tolist():
             self.classes[own] = self._class(piece.data[at : at + size], piece.base + at)
 
@@ -205,7 +237,10 @@ class Records:
             at += 2
             for _ in range(count):
                 if is_constant:
-                    name: object = struct.unpack_from(">H", body, at)[0]
+                    index = struct.unpack_from(">H", body, at)[0]
+                    name: object = index
+                    if index >= LEAST_NUMBER:
+                        self.surplus.append(Item("number", "index of a constant", str(index), base + at))
                     at += 2
                 else:
                     name = (self.id(body[at:]),)

@@ -20,7 +20,7 @@ from memlens.kernels.base.addresses cimport (
     address_set_begin, address_set_end,
 )
 from memlens.kernels.base.ascending cimport is_among
-from memlens.kernels.base.counts cimport Counts, counts_find, counts_free, counts_init, counts_row
+from memlens.kernels.base.counts cimport CountRow, Counts, counts_find, counts_free, counts_init, counts_row
 from memlens.kernels.base.random cimport (
     KEY_BYTES, Random, draw_numbers, random_begin, shuffle32, shuffle64, shuffle_items,
 )
@@ -29,8 +29,8 @@ from memlens.kernels.base.vectors cimport (
 )
 from memlens.kernels.readers.numbers cimport u16_at, u32_at, u64_at
 from memlens.packs.python.kernels.attributes cimport (
-    Attributes, attributes_end, attributes_free, attributes_init, attributes_note, attributes_seed, is_common,
-    is_of_code,
+    Attributes, attributes_end, attributes_free, attributes_init, attributes_key, attributes_note, attributes_seed,
+    is_common, is_of_code,
 )
 from memlens.packs.python.kernels.names cimport hash_of, is_identifier, is_special
 from memlens.kernels.readers.scan cimport Scan
@@ -66,6 +66,7 @@ cdef enum:
     ADDRESS_BITS = 4            # that are 0 in all new addresses
     MOST_LONGER = 12            # times as long as before may be a name that replaces another
     MOST_SHARED = 256           # the largest number that the runtime has one object for
+    GOES = 2                    # the key of what can't be a name; those of names are odd
 
 cdef uint64_t NOWHERE = 0xFFFFFFFFFFFFFFFEULL
 cdef uint32_t IS_SHARED = 1u << 31
@@ -81,6 +82,10 @@ cdef struct Chunk:
 
 cdef struct Shared:
     uint64_t address, group
+
+cdef struct User:
+    # of a name that the file abbreviates
+    uint64_t type, number
 
 
 cdef class PyHeap(Scan):
@@ -105,6 +110,9 @@ cdef class PyHeap(Scan):
     cdef AddressMap known, by_shared, by_enum, by_kind
     cdef Attributes attributes
     cdef Counts words           # hashes of names that the standard library has
+    cdef Vector frequent        # what attribute_key returns for the names that the file abbreviates
+    cdef Vector users           # of these names
+    cdef Counts has_used        # which types have which of them
     cdef Vector kinds, kind_addresses, enum_classes, shared, canonical, numbers, chunks, chunk_order, pieces
     cdef Vector last_owners     # of what stands for several: which object was the last to have it
     cdef uint64_t owner
@@ -142,6 +150,9 @@ cdef class PyHeap(Scan):
         self.own(&self.chunk_order, 4)
         self.own(&self.pieces, 8)
         self.own(&self.last_owners, 8)
+        self.own(&self.frequent, 8)
+        self.own(&self.users, sizeof(User))
+        self.has_used.seed = self.seed
         if address_set_begin(&self.known, 1, self.seed) < 0:
             raise MemoryError
 
@@ -152,6 +163,7 @@ cdef class PyHeap(Scan):
         address_map_init(&self.by_kind)
         attributes_init(&self.attributes)
         counts_init(&self.words)
+        counts_init(&self.has_used)
 
     def __dealloc__(self):
         address_map_free(&self.known)
@@ -160,6 +172,7 @@ cdef class PyHeap(Scan):
         address_map_free(&self.by_kind)
         attributes_free(&self.attributes)
         counts_free(&self.words)
+        counts_free(&self.has_used)
 
     def know(self, words: Iterable[bytes]):
         """Say which names the standard library has."""
@@ -168,6 +181,26 @@ cdef class PyHeap(Scan):
         for word in words:
             if counts_row(&self.words, hash_of(word, len(word), self.seed)) == NULL:
                 raise MemoryError
+
+    def abbreviate(self, names: Iterable[bytes]):
+        """Say which names attributes have a number for in place of the name."""
+        cdef bytes name
+        cdef uint64_t key
+        for name in names:
+            key = self.name_key(name, len(name))
+            if vector_push(&self.frequent, &key) < 0:
+                raise MemoryError
+
+    def kept_names(self) -> list[bool]:
+        """Return for each of these whether it is the name of an attribute that stays; known before writing."""
+        cdef User *users = <User *> self.users.data
+        cdef size_t each
+        kept = [(<uint64_t *> self.frequent.data)[each] == 0 for each in range(self.frequent.count)]
+        for each in range(self.users.count):
+            if not kept[users[each].number]:
+                kept[users[each].number] = self.is_kept(
+                    users[each].type, (<uint64_t *> self.frequent.data)[users[each].number])
+        return kept
 
     def classify(self, kinds: Mapping[int, int]):
         """Say which types there are, by their addresses."""
@@ -328,8 +361,10 @@ cdef class PyHeap(Scan):
         cdef uint64_t key
         for _each in range(parts.attribute_count):
             key = self.attribute_key(at)
+            if key > GOES and self.is_abbreviated(at) and self.note_user(parts.type, self.number_at(at)) < 0:
+                return -1
             at = self.after_attribute(at)
-            if key == 0:
+            if key <= GOES:
                 continue
             found += 1
             if attributes_note(&self.attributes, parts.type, key) < 0:
@@ -337,22 +372,44 @@ cdef class PyHeap(Scan):
         return attributes_end(&self.attributes, parts.type, found) if found else 0
 
     cdef uint64_t attribute_key(self, size_t at) noexcept nogil:
-        """Return a number for an attribute; 0 for one of the language's, one that no code names, and a frequent one."""
-        cdef const uint8_t *text = self.data + at + 2
-        cdef size_t length = u16_at(self.data + at)
-        if length >= 0x8000 or is_special(text, length) or not is_identifier(text, length):
+        """Return a number for the name of an attribute; 0 for one of the language's, GOES for what can't be a name."""
+        cdef size_t number
+        if not self.is_abbreviated(at):
+            return self.name_key(self.data + at + 2, u16_at(self.data + at))
+        number = self.number_at(at)
+        return (<uint64_t *> self.frequent.data)[number] if number < self.frequent.count else GOES
+
+    cdef uint64_t name_key(self, const uint8_t *text, size_t length) noexcept nogil:
+        if not is_identifier(text, length):
+            return GOES
+        return 0 if is_special(text, length) else hash_of(text, length, self.seed)
+
+    cdef inline bint is_abbreviated(self, size_t at) noexcept nogil:
+        return self.data[at] & 0x80
+
+    cdef inline size_t number_at(self, size_t at) noexcept nogil:
+        """Return which of the names that the file abbreviates an attribute has."""
+        return 0xFFFF - <size_t> u16_at(self.data + at)
+
+    cdef int note_user(self, uint64_t type, size_t number) noexcept nogil:
+        """Note that objects of a type have an abbreviated name. -1 if out of memory."""
+        cdef CountRow *row = counts_row(&self.has_used, attributes_key(type, number + 1))
+        cdef User user
+        if row == NULL:
+            return -1
+        if row.first:
             return 0
-        return hash_of(text, length, self.seed)
+        row.first = 1
+        user.type, user.number = type, number
+        return vector_push(&self.users, &user)
 
     cdef size_t after_attribute(self, size_t at) noexcept nogil:
         cdef size_t length = u16_at(self.data + at)
         return at + 2 + (0 if length >= 0x8000 else length) + 8
 
-    cdef bint is_kept(self, uint64_t of_type, size_t at) noexcept nogil:
+    cdef bint is_kept(self, uint64_t of_type, uint64_t key) noexcept nogil:
         """Return whether an attribute is named by the program's code, and not by its data."""
-        cdef size_t length = u16_at(self.data + at)
-        cdef uint64_t key = self.attribute_key(at)
-        if length < 0x8000 and not is_identifier(self.data + at + 2, length):
+        if key == GOES:
             return False
         if key == 0 or is_common(&self.attributes, of_type, key):
             return True
@@ -437,7 +494,7 @@ cdef class PyHeap(Scan):
         at = parts.attributes
         for _each in range(parts.attribute_count):
             length = self.after_attribute(at) - at
-            if self.is_kept(parts.type, at):
+            if self.is_kept(parts.type, self.attribute_key(at)):
                 if self.growth > 1 and length > 10:
                     done += self.put_renamed(data + at + 2, length - 10, out + done)
                 else:

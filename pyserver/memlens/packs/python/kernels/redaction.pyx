@@ -71,6 +71,7 @@ cdef class Dump(Survey):
     cdef Vector new_frames, new_stacks  # by the old ones
     cdef Vector ahead                   # where the records are that come first, in their new order
     cdef size_t next_ahead
+    cdef uint32_t next_depth            # of a thread's frames, the largest that the next one may have
 
     def __init__(
         self, const uint8_t[::1] data: Buffer, size_t start, bint keeps_numbers, bint keeps_time=False,
@@ -400,7 +401,10 @@ cdef class Dump(Survey):
         elif tag == c"A":
             self.put_address(out + 1, record + 1)
             self.put_text(out + 9, record + 9)
-            memcpy(out + 13, record + 13, 4)
+            # a thread's frames are counted from 0
+            self.next_depth = min(le32_at(record + 13), self.next_depth)
+            put32(out + 13, self.next_depth)
+            self.next_depth += 1
             self.put_frame(out + 17, record + 17)
         elif tag == c"G":
             if not W_MODULE <= self.word(le32_at(record + 9)) <= W_UNKNOWN:
