@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.python.tries import tries
 
 from memlens.sources.cells import Cell, cell_name, defines, murmur2, names_of, read_cells
 from memlens.sources.functions import Functions
@@ -79,10 +80,10 @@ def test_decorators_belong_to_their_function() -> None:
 
 @pytest.mark.slow
 def test_scopes_of_this_project_agree_with_pythons_compiler() -> None:
-    """Code objects have the exact lines of functions."""
+    """Code objects have the exact lines of functions. Of the files a third, unless ``--slow`` asks for all."""
     folder = Path(__file__).parents[2] / "pyserver" / "memlens"
     checked = 0
-    for path in folder.rglob("*.py"):
+    for path in sorted(folder.rglob("*.py"))[:: 4 - tries(3)]:
         text = path.read_text()
         functions, indented = Functions.of(text), Functions.of(f"{text}\ndef (")
         assert functions.whole
@@ -97,7 +98,7 @@ def test_scopes_of_this_project_agree_with_pythons_compiler() -> None:
                 checked += 1
                 for found in (functions, indented):
                     assert found.elsewhere(code.co_qualname, line) is None, (path, code.co_qualname, line)
-    assert checked > 10_000
+    assert checked > 3_000 * tries(3)
 
 
 def test_invalid_python_is_read_by_its_indentation() -> None:

@@ -17,6 +17,7 @@ from tests.python.recipes import needs
 
 from memlens import record
 
+pytestmark = pytest.mark.slow
 posix = pytest.mark.skipif(sys.platform == "win32", reason="needs signals")
 LEAK = """
 import os, resource, signal, sys, time

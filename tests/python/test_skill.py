@@ -61,6 +61,7 @@ def judged() -> list[tuple[Path, list[str]]]:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not DATA.is_dir(), reason="needs the real files")
 def test_a_client_that_follows_it_finds_what_fills_the_memory(tmp_path: Path) -> None:
     files = judged()
