@@ -234,7 +234,7 @@ def _others(pid: int, sizes: dict[str, int], event: _Event, *, of_group: bool) -
     if not of_group and len(event.processes) > 1:
         found = [
             phrase(
-                "The kernel kills the process with the highest score, which is mostly the largest one: that another "
+                "The kernel kills the process with the highest score, which is usually the largest one: that another "
                 "process grew is possible."
             )
         ]

@@ -104,7 +104,7 @@ _REASONS = (
         "heap",
         phrase(
             "An array of about two billion items was asked for, more than there can be: no limit helps. "
-            "Mostly a length was computed wrongly, or a buffer grew without end."
+            "Usually a length was computed wrongly, or a buffer grew without end."
         ),
         phrase("None: the line that asks for it has to change."),
     ),
@@ -194,7 +194,7 @@ def _without_reason(number: int) -> Explanation:
         last_line=number + 1,
         ended_by="runtime",
         memory="unknown",
-        conclusions=[phrase("Mostly it is the heap, as reporting an error of a thread needs some of it.")],
+        conclusions=[phrase("Usually it is the heap, as reporting an error of a thread needs some of it.")],
         settings=[_REASONS[0].setting],
     )
 

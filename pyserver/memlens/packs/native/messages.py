@@ -12,12 +12,12 @@ _REFUSED = phrase(
 )
 _SETTING = phrase(
     "ulimit -v (RLIMIT_AS) of the process, or vm.overcommit_memory=2 on the machine. A size far beyond "
-    "the machine's memory mostly comes from a length that was computed wrongly."
+    "the machine's memory usually comes from a length that was computed wrongly."
 )
 
 
 def failed_allocation(log: Log, number: int) -> Explanation | None:
-    """An exception of C++, or Rust's error."""
+    """Explain a failed allocation: an exception of C++, or Rust's error."""
     line = log.line(number)
     rust = _RUST.search(line)
     if rust is None and "std::bad_alloc" not in line:
@@ -46,7 +46,7 @@ _FAULTS = re.compile(
 
 
 def no_fault(log: Log, number: int) -> NotMemory | None:
-    """A wrong access to memory, or damage to the heap's own lists."""
+    """Say of invalid memory accesses and heap corruption that memory didn't run out."""
     found = _FAULTS.search(log.line(number))
     if found is None:
         return None

@@ -1,4 +1,4 @@
-"""How a program of Python is started by memray, whose file is complete up to the moment when the process is killed."""
+"""Starts Python programs under memray, whose file is complete up to the moment when the process is killed."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -8,7 +8,7 @@ from memlens.texts import phrase
 
 
 def by_memray(command: Sequence[str], folder: Path) -> list[str]:
-    """``python -m memray run`` of what ``python`` was to run. Raises :class:`BadRequestError`."""
+    """Return the command that runs the same program under memray. Raises :class:`BadRequestError`."""
     rest = list(command[1:])
     if not rest or (rest[0].startswith("-") and rest[0] not in ("-m", "-c")):
         raise BadRequestError(

@@ -1,8 +1,8 @@
 """memray's captures, versions 9 to 13 of its file format, of all allocations or aggregated.
 
-:mod:`memlens.packs.python.kernels.memray_records` reads the records and adds them up; this makes a Profile of the sums.
-A sample is a stack with a thread and an allocator; what a stack allocated in total is in samples of its own, one for
-each size of block.
+:mod:`memlens.packs.python.kernels.memray_records` reads the records, ``memray_live`` and ``memray_sums`` beside it add
+them up, and this makes a Profile of the sums. A sample is a stack with a thread and an allocator; what a stack
+allocated in total is in samples of its own, one for each size of block.
 """
 
 from pathlib import Path
@@ -185,7 +185,7 @@ class _Capture:
         return np.array(numbers, np.int64), list(names)
 
     def _held(self, group: I64, count: int) -> list[I64]:
-        """The values of each group but for its totals."""
+        """Return the values of each group, except totals."""
         columns = [np.zeros(count, np.int64) for _ in VALUES]
         kinds, places = self.kinds, self.places
         of_kind = group[kinds["place"]]
@@ -236,7 +236,7 @@ class _Capture:
         return columns, sizes, np.concatenate((chosen, of_kind[starts]))
 
     def _arenas(self, group: I64) -> Arenas:
-        """Which groups mapped only blocks of an arena's size."""
+        """Find the groups that mapped only blocks of an arena's size."""
         header, places, kinds = self.header, self.places, self.kinds
         names_objects = any(
             ALLOCATORS[number].startswith("pymalloc") for number in np.unique(places["allocator"])

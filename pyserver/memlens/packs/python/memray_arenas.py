@@ -24,9 +24,10 @@ class Arenas:
     """Finds the groups of allocations that mapped only blocks of an arena's size."""
 
     def __init__(self, allocator: str, traced: int, *, names_objects: bool) -> None:
-        """``allocator`` is Python's as memray calls it; ``traced`` says whether its allocations were recorded.
+        """``allocator`` is memray's name of Python's allocator.
 
-        That is 1, 0, or -1 if unknown: then it shows by whether any object of Python was (``names_objects``).
+        ``traced`` says whether its allocations were recorded: 1, 0, or -1 if unknown. In the last case they were if any
+        object of Python was recorded (``names_objects``).
         """
         self.allocator = allocator
         self._traced = traced
@@ -34,7 +35,7 @@ class Arenas:
         self._only_arenas: dict[int, bool] = {}
 
     def see(self, group: int, size_bytes: int, count: int) -> None:
-        """Add some mappings of a group; ``count`` is 0 for a part of one."""
+        """Note the size of ``count`` mappings of a group; ``count`` is 0 for a part of a mapping."""
         alike = count > 0 and any(size_bytes == count * arena for arena in _ARENA_BYTES)
         self._only_arenas[group] = alike and self._only_arenas.get(group, True)
 
@@ -45,12 +46,12 @@ class Arenas:
         return pooled and (not self._names_objects if self._traced < 0 else self._traced == 0)
 
     def among(self, groups: Iterable[int]) -> list[bool]:
-        """The groups among ``groups`` that may have mapped arenas."""
+        """Return which of ``groups`` may have mapped arenas, one item per group."""
         untraced = self.untraced and self.allocator.startswith("pymalloc")
         return [untraced and self._only_arenas.get(group, False) for group in groups]
 
     def warnings(self, at_peak: int, at_end: int) -> list[FileWarning]:
-        """The warning about arenas, with the bytes of such places."""
+        """Return the warning about arenas, with the bytes of groups that may have mapped them; empty if none may."""
         if not self.untraced:
             return []
         amounts = [

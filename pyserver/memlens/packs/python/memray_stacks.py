@@ -31,21 +31,22 @@ from memlens.model.frames import (
 from memlens.model.info import FileWarning
 from memlens.model.profile import Column, StackTree
 from memlens.packs.python.kernels import memray_records as kernel
+from memlens.packs.python.kernels.memray_lines import fill_lines
 from memlens.packs.python.memray_header import Header
 
 _LOOP, _TAIL_CALL = "_PyEval_EvalFrameDefault", "_TAIL_CALL_"
-"""Functions that run Python's code; the latter's names go on with an instruction's."""
+"""Functions that run Python's code. Names that begin with the second one continue with that of an instruction."""
 _SINCE_CODE_OBJECTS = 12
 """The first version of the header whose frames are places in code objects."""
 
 _LEAST_MIXED, _MIXED_OF_BYTE = 1 << 21, 4
-"""How many frames of native stacks are looked at for all places: so many, and so many for each byte of the capture. In
-real ones it is up to 1.6 for a byte.
+"""Limit on the frames of all places' native stacks: the larger of a constant and of a number per byte of the capture.
+Real captures have up to 1.6 frames per byte.
 """
 _LEAST_CALLS, _BYTES_OF_CALL = 1 << 18, 8
-"""How many native frames are named, each for what was mapped then: so many, and one for so many bytes."""
+"""Limit on the native frames that are named: a constant, and one more for each ``_BYTES_OF_CALL`` of the capture."""
 _LEAST_NODES, _BYTES_OF_NODE = 1 << 20, 4
-"""How many nodes they may add to the tree: so many, and one for so many bytes. In real captures it is one for 8."""
+"""Limit on the nodes that native stacks add to the tree, likewise. Real captures need one node per 8 bytes."""
 
 
 class Tables(NamedTuple):
@@ -102,7 +103,7 @@ class Stacks:
         )
 
     def warnings(self) -> list[FileWarning]:
-        """The warnings about what places have for stacks."""
+        """Return warnings about the stacks: symbols that are missing, and native stacks that were left out."""
         return [*self._symbol_warnings, *counted_warnings(plain_stacks=self._left_out)]
 
     def tree(self) -> StackTree:
@@ -110,7 +111,7 @@ class Stacks:
         return StackTree(np.array(self._parents, np.uint32), np.array(self._frame_of_node, np.uint32))
 
     def child(self, parent: int, frame: SourceFrame) -> int:
-        """The node of a stack that has one more frame."""
+        """Return the node of a stack extended by one frame."""
         return self._child(parent, self.frames[frame])
 
     def _child(self, parent: int, frame: int) -> int:
@@ -204,7 +205,7 @@ class Stacks:
             row = self._codes.get(code_id)
             if row is not None:
                 code, found = self.tables.codes[row], np.empty(len(rows), np.int64)
-                kernel.fill_lines(
+                fill_lines(
                     self.tables.lines, int(code["table"]), int(code["table_bytes"]), self.header.python,
                     int(code["line"]), offsets[rows], found,
                 )  # fmt: skip
@@ -227,7 +228,7 @@ class Stacks:
     # ---- native ----
 
     def _within_bounds(self, nodes: U32, natives: U32) -> I64:
-        """The places whose native stacks are written out: those before there are too many frames."""
+        """Return the places whose native stacks are read: the first ones, up to the limit on frames."""
         mixed = np.flatnonzero(natives)
         native_depths, python_depths = (
             _depths(parents)
@@ -240,7 +241,10 @@ class Stacks:
         return kept
 
     def _hybrid(self, rows: list[tuple[int, int, int, bool, int]]) -> list[int]:
-        """The nodes of places: (Python's node, native frame, generation of segments, main thread?, node without C)."""
+        """Return the node of each place, with the native frames among those of Python.
+
+        ``rows`` are (Python's node, native frame, generation of segments, main thread?, node without native frames).
+        """
         instructions = self.tables.natives["instruction"].tolist()
         parents = self.tables.natives["parent"].tolist()
         mapped = _Mapped(self.tables.segments, self._text)

@@ -22,7 +22,7 @@ _SETTING = phrase(
 
 
 def memory_error(log: Log, number: int) -> Explanation | None:
-    """The last line of a traceback."""
+    """Explain a MemoryError by the last line of its traceback."""
     found = _ERROR.search(log.line(number).rstrip())
     if found is None:
         return None
@@ -68,7 +68,7 @@ def memory_error(log: Log, number: int) -> Explanation | None:
 
 
 def no_recursion(log: Log, number: int) -> NotMemory | None:
-    """Calls that were too deep."""
+    """Say of a RecursionError that it isn't about memory."""
     if not log.line(number).startswith("RecursionError: "):
         return None
     return NotMemory(

@@ -17,10 +17,10 @@ _POLL_S = 0.002
 
 
 class Tracemalloc:
-    """Python's own objects, with the stacks of those that are left, and of the moment when a limit was exceeded.
+    """Python's own objects, with the stacks of those that are left, and of those live when a limit was exceeded.
 
-    tracemalloc knows how large the peak was, but not of what: a thread looks often, and keeps what is there once it is
-    too much.
+    tracemalloc knows how large the peak was, but not what it consisted of. So a thread polls, and takes a snapshot when
+    the limit is exceeded.
     """
 
     title = "Python's own memory, by tracemalloc"
@@ -51,7 +51,7 @@ class Tracemalloc:
         tracemalloc.reset_peak()
 
     def stop(self) -> None:
-        """Take what is left, and end."""
+        """Take a snapshot of what is left, and stop tracing."""
         self.peak_bytes = tracemalloc.get_traced_memory()[1] - self._before
         self._ended.set()
         if self._watcher is not None:
@@ -64,17 +64,17 @@ class Tracemalloc:
             tracemalloc.stop()
 
     def left_so_far(self) -> int:
-        """What is traced now."""
+        """Return the bytes that are live now."""
         gc.collect()
         return _size(_without_measuring(tracemalloc.take_snapshot()))
 
     def peak_file(self, place: Path) -> Path | None:
-        """The snapshot of the moment when the limit was exceeded."""
-        return None if self._over is None else _written(self._over, place)
+        """Write the snapshot taken when the limit was exceeded; None if it wasn't."""
+        return None if self._over is None else _write_snapshot(self._over, place)
 
     def left_file(self, place: Path) -> Path | None:
-        """The snapshot of what is left."""
-        return None if self._left is None else _written(self._left, place)
+        """Write the snapshot of what is left."""
+        return None if self._left is None else _write_snapshot(self._left, place)
 
     def _watch(self, peak: int) -> None:
         while not self._ended.wait(_POLL_S):
@@ -101,8 +101,8 @@ def _size(snapshot: tracemalloc.Snapshot) -> int:
     return sum(trace[1] for trace in raw._traces)
 
 
-def _written(snapshot: tracemalloc.Snapshot, place: Path) -> Path:
-    """Write it as tracemalloc itself does."""
+def _write_snapshot(snapshot: tracemalloc.Snapshot, place: Path) -> Path:
+    """Write a snapshot in tracemalloc's own format."""
     file = place.with_name(f"{place.name}.tracemalloc")
     file.parent.mkdir(parents=True, exist_ok=True)
     Output(file, force=True, formats=("tracemalloc",)).write(pickle.dumps(snapshot, pickle.HIGHEST_PROTOCOL))

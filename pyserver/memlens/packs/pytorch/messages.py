@@ -46,7 +46,7 @@ _LABELS = {
 
 
 def out_of_memory(log: Log, number: int) -> Explanation | NotMemory | None:
-    """A request to a caching allocator of a GPU that it couldn't serve."""
+    """Explain a request that a GPU's caching allocator couldn't serve."""
     text = log.line(number)
     if "Tried to allocate" not in text and "out of memory" in text:
         return _error_of_driver(text, number)
@@ -88,7 +88,7 @@ def out_of_memory(log: Log, number: int) -> Explanation | NotMemory | None:
 
 
 def _sizes(text: str, asked: re.Match[str]) -> dict[str, Amount]:
-    """All sizes that the message has, and those that follow from them."""
+    """Return the sizes in the message, and those that follow from them."""
     found: dict[str, Amount] = {}
     matches = {"asked": (asked[2], asked[3])}
     for name, pattern in _PATTERNS.items():
@@ -145,14 +145,14 @@ def _is_less(smaller: Amount, larger: Amount) -> bool:
 
 
 def _judged(sizes: dict[str, Amount]) -> tuple[list[Text], list[Text]]:
-    """What the sizes mean, and which setting is about that."""
+    """Return what the sizes show, and the settings that would change it."""
     asked, free, total = sizes["asked"], sizes.get("free"), sizes.get("total")
     unallocated, others, allowed = sizes.get("unallocated"), sizes.get("others"), sizes.get("allowed")
     conclusions, settings = list[Text](), list[Text]()
     if total is not None and _is_less(total, asked):
         conclusions.append(
             phrase(
-                "The request alone is more than the whole device has: mostly a shape is another than was meant."
+                "The request alone is more than the whole device has: usually a shape isn't the one that was meant."
             )
         )
     elif unallocated is not None and not _is_less(unallocated, asked):
@@ -219,7 +219,7 @@ _DRIVER = re.compile(r"(CUDA|HIP|XPU) error: out of memory|cudaErrorMemoryAlloca
 
 
 def _error_of_driver(text: str, number: int) -> Explanation | None:
-    """An allocation outside of PyTorch's allocator that the driver refused."""
+    """Explain an allocation outside of PyTorch's allocator that the driver refused."""
     if _DRIVER.search(text) is None:
         return None
     return Explanation(
@@ -245,7 +245,7 @@ _CPU = re.compile(
 
 
 def cpu_allocator(log: Log, number: int) -> Explanation | None:
-    """A tensor on the CPU for which the system gave no memory."""
+    """Explain that the system gave no memory for a tensor on the CPU."""
     found = _CPU.search(log.line(number))
     if found is None:
         return None
@@ -269,7 +269,7 @@ def cpu_allocator(log: Log, number: int) -> Explanation | None:
             phrase(
                 "The limits are those of the process (ulimit -v), or the machine's where "
                 "vm.overcommit_memory is 2. A size "
-                "far beyond the machine's memory mostly comes from a wrong shape."
+                "far beyond the machine's memory usually comes from a wrong shape."
             )
         ],
     )
@@ -282,7 +282,7 @@ _MPS = re.compile(
 
 
 def mps(log: Log, number: int) -> Explanation | None:
-    """A request on Apple's GPUs, whose memory is the machine's."""
+    """Explain a failed request on an Apple GPU, which shares the machine's memory."""
     found = _MPS.search(log.line(number))
     if found is None:
         return None
@@ -322,7 +322,7 @@ _WORKER = re.compile(
 
 
 def worker(log: Log, number: int) -> Explanation | NotMemory | None:
-    """A worker of a DataLoader that a signal ended."""
+    """Explain that a signal ended a worker of a DataLoader."""
     line = log.line(number)
     found = _WORKER.search(line)
     is_shared = "insufficient shared memory (shm)" in line or (found is not None and found[2] == "Bus error")
@@ -362,7 +362,7 @@ def worker(log: Log, number: int) -> Explanation | NotMemory | None:
         memory="process",
         conclusions=[
             phrase(
-                "Mostly it is the kernel, for the machine's or container's memory: each worker has what "
+                "Usually it is the kernel, for the machine's or container's memory: each worker has what "
                 "its dataset loads, and batches that wait (prefetch_factor)."
             )
         ],

@@ -13,14 +13,16 @@ from memlens.model.charging import NAMELESS, passed_over, ranks
 from memlens.model.frames import NATIVE, RECORDED, USER
 from memlens.model.info import ProfileInfo
 from memlens.model.timeline import NEVER
+from memlens.store.kept import kept
 from memlens.store.snapshot import Snapshot
 from memlens.texts import Text, in_a_row, phrase, plural
 from memlens.units import format_value
 from memlens.views.findings.answers import LineLink
-from memlens.views.findings.groups import PROBABLY_YOURS, TopGroup, TopGroups
+from memlens.views.findings.groups import PROBABLY_YOURS, TopGroups
 from memlens.views.findings.writing import base_line, called, function_beside, linked, percent, short_function
 from memlens.views.naming.attribution import charged_frames
 from memlens.views.selection.items import BARE, stacks_of
+from memlens.views.selection.sets import AllocationSet
 from memlens.views.selection.stacks import AMOUNT
 from memlens.views.selection.terms import MOST_CHARACTERS
 from memlens.views.selection.walking import among, line_keys, up
@@ -89,13 +91,14 @@ def callers_of(snapshot: Snapshot, found: TopGroups, attribution: Attribution, m
     # no question can be asked about a line whose name is so long
     if len(top.evidence.of.filter) > MOST_CHARACTERS:
         return None
-    return snapshot.keep(
-        ("callers", top.evidence.of, attribution, most), lambda: _divided(snapshot, top, attribution, most)
-    )
+    return _divided(snapshot, top.evidence.of, top.amount, attribution, most)
 
 
-def _divided(snapshot: Snapshot, top: TopGroup, attribution: Attribution, most: int) -> Callers | None:
-    frames, items = snapshot.frames, stacks_of(snapshot, top.evidence.of)
+@kept
+def _divided(
+    snapshot: Snapshot, group: AllocationSet, total: int, attribution: Attribution, most: int
+) -> Callers | None:
+    frames, items = snapshot.frames, stacks_of(snapshot, group)
     tree = items.tree
     amounts: I64 = items.values[AMOUNT]
     labels = np.append(charged_frames(snapshot, attribution), np.full(len(BARE), NEVER, np.uint32))[
@@ -128,11 +131,11 @@ def _divided(snapshot: Snapshot, top: TopGroup, attribution: Attribution, most: 
         above = np.where(nodes == 0, 0, tree.parents[nodes]).astype(np.uint32)
         nodes = up(tree, above, among(allowed), alike)
         named = nodes != 0
-        if amounts[named].sum() < _KNOWN_SHARE * top.amount:
+        if amounts[named].sum() < _KNOWN_SHARE * total:
             return None
         lines, first, places = np.unique(own[nodes[named]], return_index=True, return_inverse=True)
         sums = np.bincount(places, amounts[named].astype(np.float64)).astype(np.int64)
-        if int(sums.max()) <= WRAPPER_SHARE * top.amount:
+        if int(sums.max()) <= WRAPPER_SHARE * total:
             order = np.argsort(-sums, kind="stable")[:most]
             at = tree.frames[nodes[named][first[order]]]
             pairs = zip(at.tolist(), sums[order].tolist(), strict=True)

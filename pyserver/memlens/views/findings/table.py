@@ -23,9 +23,9 @@ from memlens.views.findings.graph import (
 from memlens.views.findings.graph.case import GraphCase, values_removed
 from memlens.views.findings.graph.joined import HOLDING, joined
 from memlens.views.findings.graph.tables_of_runtime import is_of_the_runtime
-from memlens.views.findings.profile import churn, lasting, sites
+from memlens.views.findings.profile import churn, leaks, sites
 from memlens.views.findings.profile.case import ProfileCase
-from memlens.views.findings.trace import growth, kept, machinery, oom, peak, temporaries
+from memlens.views.findings.trace import across_steps, growth, machinery, oom, peak, temporaries
 from memlens.views.findings.trace.case import TraceCase
 from memlens.views.findings.writing import Ranked
 
@@ -55,13 +55,13 @@ RULES: dict[Model, tuple[Rule, ...]] = {
         Rule(peak.dominant_module, ("dominant_module",)),
         Rule(peak.dominant_categories, ("dominant_category",), peak.no_categories),
         Rule(temporaries.short_lived, ("short_lived",), temporaries.too_short),
-        Rule(kept.gradients_kept, ("gradients_kept",), kept.no_gradients),
-        Rule(kept.never_freed, ("never_freed",), kept.too_few_steps),
+        Rule(across_steps.gradients_kept, ("gradients_kept",), across_steps.no_gradients),
+        Rule(across_steps.never_freed, ("never_freed",), across_steps.too_few_steps),
     ),
     "profile": (
-        Rule(lasting.leaks, ("leak",), lasting.no_leaks),
-        Rule(lasting.growth, ("growth",), lasting.no_growth),
-        Rule(lasting.still_growing, ("still_growing",), lasting.no_growth),
+        Rule(leaks.leaks, ("leak",), leaks.no_leaks),
+        Rule(leaks.growth, ("growth",), leaks.no_growth),
+        Rule(leaks.still_growing, ("still_growing",), leaks.no_growth),
         Rule(sites.one_site, ("one_site",)),
         Rule(sites.no_symbols, ("no_symbols",)),
         Rule(churn.temporary_allocations, ("temporary_allocations",), churn.no_temporary),

@@ -37,7 +37,7 @@ from memlens.formats.errors import NotASnapshotError
 from memlens.model.frames import POSSIBLE_ARENA, USER, SourceFrame
 from memlens.model.profile import Profile
 from memlens.packs.python import memray_times
-from memlens.packs.python.kernels import memray_records as kernel
+from memlens.packs.python.kernels.memray_lines import fill_lines
 from memlens.packs.python.memray_header import read_header
 from memlens.packs.python.tests.memray_files import FREE, MALLOC, MMAP, MUNMAP, PYMALLOC, Records, header
 from memlens.store.snapshot import Snapshot
@@ -556,7 +556,7 @@ def test_lines_are_read_of_a_table_as_cpython_does() -> None:
     offsets = np.array(sorted([-2, *expected, len(code.co_code) + 8]), np.int64)
     lines = np.empty(len(offsets), np.int64)
     table = np.frombuffer(code.co_linetable, np.uint8)
-    kernel.fill_lines(table, 0, len(table), sys.hexversion, code.co_firstlineno, offsets, lines)
+    fill_lines(table, 0, len(table), sys.hexversion, code.co_firstlineno, offsets, lines)
     found = dict(zip(offsets.tolist(), lines.tolist(), strict=True))
     assert {at: found[at] for at in expected if expected[at]} == {at: n for at, n in expected.items() if n}
     assert found[-2] == found[len(code.co_code) + 8] == 0
