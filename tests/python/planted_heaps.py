@@ -141,6 +141,7 @@ V8 = (
     "unknown type of objects", "unknown type of references", "name of a type", "name of a type of references",
     "key of an object", "unknown field", "key of the header", "key of the meta", "section", "text in the trace",
     "address of a script", "number of objects", "number of references", "place of the root",
+    "bytes outside of the heap", "line of a function",
 )  # fmt: skip
 
 
@@ -148,6 +149,7 @@ NUMBERS_OF_HEADER = {
     "number of objects": "node_count",
     "number of references": "edge_count",
     "place of the root": "root_index",
+    "bytes outside of the heap": "extra_native_bytes",
 }
 
 
@@ -222,6 +224,7 @@ def v8(chosen: Chosen) -> bytes:
     if secret.has("unknown field"):
         sections = _with_field(sections, secret.number("unknown field", 31))
     _put_numbers(sections["snapshot"], secret)
+    sections["locations"] = [0, 1, secret.number("line of a function"), 0]
     for place, at in (
         ("key of the header", sections["snapshot"]),
         ("key of the meta", meta),
@@ -255,7 +258,7 @@ RUBY = (
     "string", "symbol", "float", "key with a text", "key with a number", "key with codes", "name as a list",
     "superclass",
     "encoding", "size as a text", "flag", "reference", "type", "kind of roots", "name of a string", "nested",
-    "line without an object", "key",
+    "line without an object", "key", "size",
 )  # fmt: skip
 
 
@@ -281,6 +284,7 @@ def ruby(chosen: Chosen) -> bytes:
         "name of a string": {"name": secret.text("name of a string")},
         "nested": {"deep": [{"name": secret.text("nested")}]},
         "key": {secret.text("key"): {"a": 1}},
+        "size": {"memsize": secret.number("size")},
     }
     for number, (place, more) in enumerate(odd.items()):
         if secret.has(place):

@@ -139,6 +139,10 @@ class DumpReader:
                 yield from _content(f"key {key}", value, at)
 
 
+_MOST_DIGITS = 12
+"""Of sizes, lines and counts. Numbers of cards and accounts have more."""
+
+
 def _outline(row: dict[str, Any]) -> bytes:
     """A digest of the parts of an object that a copy keeps unchanged."""
     parts = [row.get(key) for key in _OUTLINE]
@@ -151,7 +155,7 @@ def _is_number(key: str, value: object) -> bool:
     if isinstance(value, str):
         is_mark = key == "root" and value.startswith(_MARK)
         return is_mark or (key in _ADDRESSES and _ADDRESS.fullmatch(value) is not None)
-    return key in _COUNTS and isinstance(value, int)
+    return key in _COUNTS and isinstance(value, int) and abs(value) < 10**_MOST_DIGITS
 
 
 def _text(key: str, value: str, kind: object, at: int) -> Item:

@@ -54,6 +54,9 @@ _HEADER = {
     "meta", "node_count", "edge_count", "root_index", "trace_function_count", "extra_native_bytes", "memlens",
     "memlens_redirected", "memlens_allocated_bytes",
 }  # fmt: skip
+_MOST_NUMBER = 10**12
+"""Beyond sizes, lines and times: numbers of cards and accounts have more digits."""
+
 _INDEXED = ("element", "hidden")
 _RUN = 8
 """Length of the runs of names whose order is compared."""
@@ -288,6 +291,7 @@ class V8Reader:
             ("edge_count", "number of references", self._rows["edges"]),
             ("root_index", "place of the root", width * self._rows["nodes"]),
             ("trace_function_count", "number of functions", self._rows["trace_function_infos"]),
+            ("extra_native_bytes", "bytes outside of the heap", _MOST_NUMBER),
         ):
             number = self._header.get(key)
             if isinstance(number, int) and number > most and is_long(str(number)):
@@ -321,6 +325,8 @@ class V8Reader:
         elif section == "scope_context_vars" and "name" in column:
             self._use(column["name"], bit_of("variables"))
         for name, found in column.items():
+            for number in np.unique(found[found >= _MOST_NUMBER]).tolist():
+                self._surplus.append(Item("number", f"{name} of {section}", str(number), at))
             if name not in _FIELD_NAMES and found.any():
                 self._surplus.append(
                     Item("unknown", f"field {name} of {section}", found[:4096].tobytes(), at)

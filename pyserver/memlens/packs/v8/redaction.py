@@ -115,6 +115,8 @@ _REPORTED_BYTES = 1 << 20
 """After how much progress is reported, and memory of the file given back."""
 
 _REMAINDERS = 4096
+_MOST_BYTES = 10**12
+"""Beyond any heap. Numbers of cards and accounts have more digits."""
 
 
 class _Section(NamedTuple):
@@ -527,7 +529,8 @@ def _header(header: Header, wanted: Wanted, survey: _Survey) -> dict[str, object
     counts = {
         "node_count": rows["nodes"], "edge_count": rows["edges"],
         "root_index": header.root_index if header.root_index // len(meta.node_fields) < rows["nodes"] else 0,
-        "trace_function_count": rows.get("trace_function_infos", 0), "extra_native_bytes": header.extra_native_bytes,
+        "trace_function_count": rows.get("trace_function_infos", 0),
+        "extra_native_bytes": header.extra_native_bytes if header.extra_native_bytes < _MOST_BYTES else 0,
         ALLOCATED_FIELD: header.memlens_allocated_bytes,
     }  # fmt: skip
     return {

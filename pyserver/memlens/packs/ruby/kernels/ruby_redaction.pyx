@@ -62,7 +62,7 @@ cdef enum:
     KEYS = 41
     FIRST_FLAG = 33
     MOST_MORE = 64          # bytes by which a line may become longer, beside two for each of its own
-    MOST_DIGITS = 20
+    MOST_DIGITS = 12        # no size, line or count has more, but numbers of cards and accounts have
     MOST_DEPTH = 64
     MOST_LONGER = 12        # times as long as before may be a name that replaces another
 

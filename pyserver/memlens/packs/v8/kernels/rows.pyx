@@ -102,6 +102,7 @@ cdef enum:
 cdef enum:
     MOST_FIELDS = 64
     MOST_DIGITS = 20
+    MOST_KEPT = 12          # digits: no size, line or time has more, but numbers of cards and accounts have
     MOST_STATE = 8
     FEW_EDGES = 24
     PIECE_EDGES = 256       # that are written into a part at once
@@ -769,8 +770,11 @@ cdef class Rows(Parts):
         self.piece.count += done
 
     cdef inline int put_digits(self, const Field *field, uint8_t *out) noexcept nogil:
-        """Write a number as it is in the file."""
+        """Write a number as it is in the file; 0 for one that has too many digits for what it stands for."""
         cdef size_t digits = field.after - field.begin
+        if digits > MOST_KEPT:
+            out[0] = 0x30
+            return 1
         if digits <= 8 and field.begin + 8 <= self.length:
             # there is room for more than the longest number
             memcpy(out, self.data + field.begin, 8)
@@ -929,7 +933,11 @@ cdef class Trace(ArrayReader):
                 if self.last != 0x5B and self.data[begin] != 0x5D:
                     out[done] = 0x2C
                     done += 1
-                memcpy(&out[done], self.data + begin, after - begin)
-                done += after - begin
+                if after - begin > MOST_KEPT:
+                    out[done] = 0x30
+                    done += 1
+                else:
+                    memcpy(&out[done], self.data + begin, after - begin)
+                    done += after - begin
                 self.last = self.data[begin]
         return done
