@@ -3,16 +3,16 @@
 
 /**
  * In the page: turns the wheel once per frame, zooming in, panning and zooming out, with the pointer over the picture.
- * Returns the intervals between frames and, if the page has the tests' hook, the scripting time of each; in ms.
+ * From one frame's number up to another. Returns the intervals between frames and, if the page has the tests' hook, the scripting time of each; in ms.
  */
-export async function drive(frames) {
+export async function drive([first, end]) {
   const surface = document.querySelector('.plot-surface');
   const box = surface.getBoundingClientRect();
   const times = window.memlensTest?.frameTimes ?? [];
   const scripting = [];
   const intervals = [];
   let last = 0;
-  for (let i = 0; i < frames; i++) {
+  for (let i = first; i < end; i++) {
     const at = {
       bubbles: true,
       cancelable: true,

@@ -83,11 +83,11 @@ try {
 
   const { frame } = again;
   await page.waitForTimeout(3000); // what is computed ahead of requests
-  await frame.evaluate(drive, 30);
+  await frame.evaluate(drive, [0, 30]);
   await page.waitForTimeout(1000);
   await frame.evaluate(() => (window.answerTimes.length = 0));
   const before = link?.bytes().down ?? 0;
-  const { intervals } = await frame.evaluate(drive, Number(values.frames));
+  const { intervals } = await frame.evaluate(drive, [0, Number(values.frames)]);
   await page.waitForTimeout(1000);
   const answers = await frame.evaluate(() => window.answerTimes);
   const meanwhile = (link?.bytes().down ?? 0) - before;
