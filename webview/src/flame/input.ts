@@ -1,13 +1,14 @@
 // The pointer on a flame graph: hover, click, double click, wheel and drag.
 
+import type { BoxFacts } from './boxes';
 import { panned, zoomed } from './camera';
+import type { FlameHover } from './hover';
 import type { FlamePlot } from './plot';
 
-export interface FlameInputEvents {
-  hovered(box: number, x: number, y: number): void;
-  left(): void;
-  clicked(box: number, open: boolean): void;
-  zoom(box: number): void;
+/** What is done to boxes, drawn as boxes or as rings. */
+export interface BoxPresses {
+  click(box: number, open: boolean): void;
+  zoom(facts: BoxFacts | null): void;
   /** What can be done to a box, at a point of the window; -1 for the one that is selected. */
   menu(box: number, x: number, y: number): void;
 }
@@ -17,7 +18,7 @@ const CLICK_PX = 4;
 const WHEEL_FACTOR = 1.0016;
 const WHEEL_ROWS_PX = 18;
 
-export function listenToPointer(plot: FlamePlot, events: FlameInputEvents): void {
+export function listenToPointer(plot: FlamePlot, hover: FlameHover, presses: BoxPresses): void {
   const { surface } = plot;
   let press: { x: number; y: number; lastX: number; lastY: number; dragging: boolean } | null = null;
 
@@ -29,7 +30,8 @@ export function listenToPointer(plot: FlamePlot, events: FlameInputEvents): void
     event.preventDefault();
     // by the keyboard it is about the selected box
     const { x, y } = at(event);
-    events.menu(event.button === 2 ? plot.boxAt(x, y) : -1, event.clientX, event.clientY);
+    hover.hide();
+    presses.menu(event.button === 2 ? plot.boxAt(x, y) : -1, event.clientX, event.clientY);
   });
   surface.addEventListener('pointerdown', (event) => {
     if (event.button !== 0) return;
@@ -48,7 +50,7 @@ export function listenToPointer(plot: FlamePlot, events: FlameInputEvents): void
       if (!press.dragging && moved > CLICK_PX) {
         press.dragging = true;
         surface.classList.add('dragging');
-        events.left();
+        hover.hide();
       }
       if (!press.dragging) return;
       const rows = (event.clientY - press.lastY) / (surface.clientHeight / plot.rows);
@@ -64,7 +66,7 @@ export function listenToPointer(plot: FlamePlot, events: FlameInputEvents): void
       return;
     }
     const { x, y } = at(event);
-    events.hovered(plot.boxAt(x, y), x, y);
+    hover.show(plot.boxAt(x, y), x, y);
   });
   let dragged = false;
   const release = (): void => {
@@ -76,16 +78,20 @@ export function listenToPointer(plot: FlamePlot, events: FlameInputEvents): void
   surface.addEventListener('pointerup', release);
   surface.addEventListener('pointercancel', release);
   surface.addEventListener('pointerleave', () => {
-    if (!press) events.left();
+    if (!press) hover.hide();
   });
   surface.addEventListener('click', (event) => {
     // The first click may move the boxes, by opening the details: the second one means the same box.
     if (dragged || event.detail > 1) return;
     const { x, y } = at(event);
-    events.clicked(plot.boxAt(x, y), event.ctrlKey || event.metaKey);
+    const box = plot.boxAt(x, y);
+    surface.focus({ preventScroll: true });
+    // the details may take the place where the tooltip stands
+    hover.hide();
+    presses.click(box, event.ctrlKey || event.metaKey);
   });
   surface.addEventListener('dblclick', () => {
-    if (!dragged) events.zoom(plot.selectedBox());
+    if (!dragged) presses.zoom(plot.facts(plot.selectedBox()));
   });
   surface.addEventListener(
     'wheel',
@@ -102,7 +108,7 @@ export function listenToPointer(plot: FlamePlot, events: FlameInputEvents): void
       } else {
         plot.moveTo(zoomed(plot.target, x / surface.clientWidth, WHEEL_FACTOR ** (-event.deltaY * unit)));
       }
-      events.left();
+      hover.hide();
     },
     { passive: false },
   );

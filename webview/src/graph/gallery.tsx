@@ -16,7 +16,7 @@ import { Dropdown } from '../widgets/choice';
 import { copyItems, copyTable, type CopiedTable } from '../widgets/copy';
 import { IconButton } from '../widgets/icon-button';
 import type { MenuEntry } from '../widgets/menu';
-import { TileGrid, type Tile } from '../widgets/tile-grid';
+import { Tiles, type Tile } from '../widgets/tiles';
 import { sameSelection } from './selected';
 import type { GraphSession } from './session';
 import { draw } from './image-file';
@@ -70,7 +70,7 @@ function makePane(context: GraphSession): Pane {
 
 class Gallery {
   private readonly thumbnails: Thumbnails;
-  private readonly tiles: TileGrid;
+  private readonly tiles: Tiles;
   private readonly first = signal<'asked' | 'here' | 'cancelled'>('asked');
   /** The latest answer, for its sums. */
   private readonly sums = signal<GalleryAnswer | null>(null);
@@ -85,7 +85,7 @@ class Gallery {
       () => this.tiles.update(),
       (error) => context.failed(error),
     );
-    this.tiles = new TileGrid(t('Images'), TILE, {
+    this.tiles = new Tiles(t('Images'), TILE, {
       count: () => this.sums.peek()?.total ?? 0,
       tile: (index) => this.tile(index),
       pick: (index, opened) => {

@@ -8,7 +8,7 @@ import { besideBox, childBox, fillingBoxes, parentBox, type BoxFacts } from '../
 import { WHOLE, zoomed, type FlameCamera } from '../flame/camera';
 import { FlameCrumbs } from '../flame/crumbs';
 import { FlameHover, type Hovered } from '../flame/hover';
-import { listenToPointer } from '../flame/input';
+import { listenToPointer, type BoxPresses } from '../flame/input';
 import { BOX_KEYS, type FlameAction } from '../flame/keys';
 import { FlamePlot } from '../flame/plot';
 import { exposeFlameForTests } from '../flame/test-hook';
@@ -97,20 +97,7 @@ export class Icicle {
       );
     this.hover = hoverOf(this.plot);
     const { plot } = this;
-    this.sunburst = new Sunburst(plot, {
-      hovered: (box, x, y) => this.ringHover.show(box, x, y),
-      left: () => this.ringHover.hide(),
-      clicked: (box, open) => {
-        this.ringHover.hide();
-        this.clicked(box, open);
-      },
-      zoom: (facts) => this.zoomTo(facts),
-      out: () => this.zoomOut(),
-      menu: (box, x, y) => {
-        this.ringHover.hide();
-        this.openMenu(box, x, y);
-      },
-    });
+    this.sunburst = new Sunburst(plot);
     const { sunburst } = this;
     this.ringHover = hoverOf({
       surface: sunburst.surface,
@@ -126,20 +113,13 @@ export class Icicle {
       colourOf: (box) => plot.colourOf(box),
       hover: (box) => sunburst.hover(box),
     });
-    listenToPointer(this.plot, {
-      hovered: (box, x, y) => this.hover.show(box, x, y),
-      left: () => this.hover.hide(),
-      clicked: (box, open) => {
-        this.plot.surface.focus({ preventScroll: true });
-        this.hover.hide();
-        this.clicked(box, open);
-      },
-      zoom: (box) => this.zoomTo(this.plot.facts(box)),
-      menu: (box, x, y) => {
-        this.hover.hide();
-        this.openMenu(box, x, y);
-      },
-    });
+    const presses: BoxPresses = {
+      click: (box, open) => this.clicked(box, open),
+      zoom: (facts) => this.zoomTo(facts),
+      menu: (box, x, y) => this.openMenu(box, x, y),
+    };
+    listenToPointer(plot, this.hover, presses);
+    sunburst.listenToPointer(this.ringHover, presses, () => this.zoomOut());
     this.plot.setEmpty(t('The objects of this dump have no size.'));
     this.plot.setStyle(false, 'package');
     exposeFlameForTests(this.plot, 'memlensFlame');

@@ -1,7 +1,8 @@
 // A tree of objects as rings, beside the boxes: the same part of it, the same colours, the same selection.
 
 import { MORE } from '../../../extension/shared/flame-geometry';
-import type { BoxFacts } from '../flame/boxes';
+import type { FlameHover } from '../flame/hover';
+import type { BoxPresses } from '../flame/input';
 import type { FlamePlot } from '../flame/plot';
 import { Fitter } from '../flame/text';
 import { nameText } from '../flame/words';
@@ -17,18 +18,8 @@ const FONT_CSS_PX = 11;
 const SEPARATED_CSS_PX = 3;
 const QUARTER = Math.PI / 2;
 
-export interface SunburstEvents {
-  hovered(box: number, x: number, y: number): void;
-  left(): void;
-  clicked(box: number, open: boolean): void;
-  zoom(facts: BoxFacts): void;
-  /** The middle was pressed: to what holds it. */
-  out(): void;
-  menu(box: number, x: number, y: number): void;
-}
-
 /** Where the middle of an arc is, in CSS pixels, and how far it goes around. */
-export interface SunburstArc {
+interface SunburstArc {
   readonly x: number;
   readonly y: number;
   readonly angle: number;
@@ -50,37 +41,41 @@ export class Sunburst {
   private hovered = -1;
   private fitter: Fitter | null = null;
 
-  constructor(
-    private readonly plot: FlamePlot,
-    events: SunburstEvents,
-  ) {
-    const { surface } = this;
+  constructor(private readonly plot: FlamePlot) {
     window.memlensSunburst = () => this.arcs();
+  }
+
+  /** `zoomOut` is what a press of the middle does: to what holds it. */
+  listenToPointer(hover: FlameHover, presses: BoxPresses, zoomOut: () => void): void {
+    const { surface, plot } = this;
     const at = (event: MouseEvent): [box: number, x: number, y: number] => {
       const { x, y } = pointIn(surface, event);
       return [this.boxAt(x, y), x, y];
     };
     surface.addEventListener('pointermove', (event) => {
-      const [box, x, y] = at(event);
-      events.hovered(box, x, y);
+      hover.show(...at(event));
     });
     surface.addEventListener('pointerleave', () => {
-      events.left();
+      hover.hide();
     });
     surface.addEventListener('click', (event) => {
       this.chart.focus();
       const [box] = at(event);
       const open = event.ctrlKey || event.metaKey;
-      if (box >= 0 && box === this.rings?.centre && !open) events.out();
-      else events.clicked(box, open);
+      if (box >= 0 && box === this.rings?.centre && !open) {
+        zoomOut();
+        return;
+      }
+      hover.hide();
+      presses.click(box, open);
     });
     surface.addEventListener('dblclick', (event) => {
-      const facts = plot.facts(at(event)[0]);
-      if (facts) events.zoom(facts);
+      presses.zoom(plot.facts(at(event)[0]));
     });
     surface.addEventListener('contextmenu', (event) => {
       event.preventDefault();
-      events.menu(event.button === 2 ? at(event)[0] : -1, event.clientX, event.clientY);
+      hover.hide();
+      presses.menu(event.button === 2 ? at(event)[0] : -1, event.clientX, event.clientY);
     });
   }
 

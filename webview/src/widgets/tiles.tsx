@@ -1,4 +1,5 @@
-// Tiles of one size in as many columns as there is room for, of which only those in view are elements: ARIA's listbox.
+// Tiles of one size in as many columns as there is room for, of which only those in view are elements: ARIA's listbox. It is
+// no grid: tiles have no cells, heads, order by column or levels, and how many stand in a row is another with the room.
 
 import { signal, type Signal } from '@preact/signals';
 import { createRef, type VNode } from 'preact';
@@ -13,7 +14,7 @@ export interface Tile {
   readonly content: VNode;
 }
 
-export interface TileEvents {
+export interface TileContent {
   count(): number;
   tile(index: number): Tile;
   /** A press, Enter or the space bar; `opened` with Ctrl or Cmd. */
@@ -31,7 +32,7 @@ export interface TileSize {
 
 let grids = 0;
 
-export class TileGrid {
+export class Tiles {
   private readonly id = `tiles-${++grids}`;
   private readonly root = createRef<HTMLDivElement>();
   private readonly label: Signal<string>;
@@ -41,15 +42,15 @@ export class TileGrid {
   constructor(
     label: string,
     private readonly size: TileSize,
-    private readonly events: TileEvents,
+    private readonly content: TileContent,
   ) {
     this.label = signal(label);
   }
 
   readonly View = (): VNode => {
-    const { id, root, events, size } = this;
+    const { id, root, size } = this;
     const { active, columns, first, last } = this.view.value;
-    const count = events.count();
+    const count = this.content.count();
     const measure = (): void => this.measure();
     useResized(root, measure);
     useLayoutEffect(measure);
@@ -74,7 +75,7 @@ export class TileGrid {
           style={{ height: `${Math.ceil(count / columns) * size.height}px` }}
         >
           {Array.from({ length: end - begin }, (_, at) => begin + at).map((index) => {
-            const { selected, content } = events.tile(index);
+            const { selected, content } = this.content.tile(index);
             return (
               <div
                 key={index}
@@ -104,7 +105,7 @@ export class TileGrid {
   /** Tiles came, went or look different. */
   update(): void {
     const { active, ...rest } = this.view.peek();
-    this.view.value = { ...rest, active: Math.min(active, Math.max(this.events.count() - 1, 0)) };
+    this.view.value = { ...rest, active: Math.min(active, Math.max(this.content.count() - 1, 0)) };
   }
 
   /** To the first one. */
@@ -126,23 +127,23 @@ export class TileGrid {
     const last = Math.ceil((scrolled + clientHeight) / this.size.height);
     if (columns !== was.columns || first !== was.first || last !== was.last)
       this.view.value = { active, columns, first, last };
-    const count = this.events.count();
-    this.events.seen(Math.min(first * columns, count), Math.min(last * columns, count));
+    const count = this.content.count();
+    this.content.seen(Math.min(first * columns, count), Math.min(last * columns, count));
   }
 
   private click(event: MouseEvent): void {
     const index = indexOf(event.target);
     if (index === null) return;
     this.go(index);
-    this.events.pick(index, event.ctrlKey || event.metaKey);
+    this.content.pick(index, event.ctrlKey || event.metaKey);
   }
 
   private openMenu(event: MouseEvent): void {
     const pointed = indexOf(event.target);
     if (pointed !== null) this.go(pointed);
-    else if (event.target !== this.root.current || this.events.count() === 0) return;
+    else if (event.target !== this.root.current || this.content.count() === 0) return;
     const { active } = this.view.peek();
-    const items = this.events.menu(active);
+    const items = this.content.menu(active);
     if (items.length === 0) return;
     event.preventDefault();
     // by the keyboard it opens at the tile, wherever the browser has the pointer
@@ -153,7 +154,7 @@ export class TileGrid {
 
   private key(event: KeyboardEvent): void {
     const mod = event.ctrlKey || event.metaKey;
-    const count = this.events.count();
+    const count = this.content.count();
     if (event.altKey || event.shiftKey || (mod && event.key !== 'Enter') || count === 0) return;
     const { active, columns } = this.view.peek();
     const rows = Math.max(Math.floor((this.root.current?.clientHeight ?? 0) / this.size.height), 1);
@@ -167,7 +168,7 @@ export class TileGrid {
       Home: 0,
       End: count - 1,
     }[event.key];
-    if (event.key === 'Enter' || event.key === ' ') this.events.pick(active, mod);
+    if (event.key === 'Enter' || event.key === ' ') this.content.pick(active, mod);
     // from the last whole row down to the last tile, and up or down beyond the first and the last row nowhere
     else if (to === undefined) return;
     else if (to >= 0) this.go(Math.min(to, count - 1));
