@@ -271,7 +271,7 @@ for (const [file, type] of [
   [JAVA, 'java.lang.Thread'],
   [DEFINED, 'quit'],
 ])
-  test(`names are text in each pane of ${file}, in its menus and details`, async () => {
+  test(`names are text in ${file}, in its menus and details`, async () => {
     await vscode.execute('workbench.action.closeAllEditors');
     await vscode.openFile(file);
     view = new SnapshotView(vscode, await vscode.webview());
@@ -288,13 +288,14 @@ for (const [file, type] of [
     await row.click();
     await view.locator('.heap-details .panel-name').waitFor();
     await onlyText('the details of a type');
-    for (const pane of await view.panes()) {
+    assert.deepEqual(await view.frame.evaluate(cutOff), []);
+    // tests/views/hostile.test.ts reads every pane of both; here is what long names do to a layout
+    for (const pane of file === JAVA ? await view.panes() : []) {
       await view.pane(pane);
-      await onlyText(`the pane ${pane}`);
       const first = view.locator('.dock .grid-row:visible').nth(3);
       if (!(await first.count())) continue;
       await first.click();
-      await onlyText(`the details of a row of ${pane}`);
+      await view.settled();
       assert.deepEqual(await view.frame.evaluate(cutOff), [], pane);
       await vscode.screenshot(`${name}-${pane.replace(/\W/g, '')}`);
     }

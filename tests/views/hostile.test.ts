@@ -2,7 +2,7 @@
 // own hovers show them as text, is in tests/e2e/policy.test.mjs.
 
 import { Page } from './support/page';
-import { RealServer } from './support/server';
+import { RealServer, python } from './support/server';
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import os from 'node:os';
@@ -12,6 +12,11 @@ import { HOSTILE, HOSTILE_FILE, named, namedProfile } from '../e2e/snapshots.mjs
 
 const FILE = 'hostile <evil-tag> [quit](x).pickle';
 const PROFILE = 'hostile <evil-tag> [quit](x).pprof';
+/** What tests/e2e/hostile.py makes, and a type in each. */
+const DUMPS = {
+  "java [quit](command:workbench.action.quit 'quit') $(alert) {project} %s.hprof": 'java.lang.Thread',
+  'defined.heapsnapshot': 'quit',
+};
 const folder = mkdtempSync(path.join(os.tmpdir(), 'memlens-hostile-'));
 const at = (name: string): string => path.join(folder, name);
 
@@ -21,6 +26,7 @@ let page: Page;
 before(async () => {
   writeFileSync(at(FILE), named(HOSTILE, HOSTILE_FILE));
   writeFileSync(at(PROFILE), namedProfile(HOSTILE, HOSTILE_FILE));
+  await python('-m', 'tests.e2e.hostile', folder);
   server = await RealServer.start(folder);
 });
 after(async () => {
@@ -56,6 +62,15 @@ const boxes = () => window.memlensFlame?.boxes() ?? [];
 const choices = (select: string): string[] =>
   [...(page.one(select) as HTMLSelectElement).options].map(({ value }) => value);
 const GROUP = '.live-set-controls select';
+
+/** The titles of the panes, in tabs and in the menu beside them. */
+async function allPanes(): Promise<string[]> {
+  const panes = page.texts('.dock [role=tab]');
+  await page.click('.tab-more');
+  panes.push(...page.texts('.menu .menu-text'));
+  await page.press(page.one('.menu'), 'Escape');
+  return [...new Set(panes)];
+}
 
 describe('a run', () => {
   before(async () => {
@@ -110,12 +125,9 @@ describe('a run', () => {
     await page.pane('SQL');
     await page.runQuery('SELECT function, file, \'<evil-tag>\' AS "<evil-tag>" FROM live_at_peak');
     onlyText('the rows of SQL', '.sql-body .sql-row');
-    const panes = page.texts('.dock [role=tab]');
-    await page.click('.tab-more');
-    panes.push(...page.texts('.menu .menu-text'));
-    await page.press(page.one('.menu'), 'Escape');
+    const panes = await allPanes();
     assert.ok(panes.length >= 6, panes.join());
-    for (const pane of new Set(panes)) {
+    for (const pane of panes) {
       await page.pane(pane);
       onlyText(`the pane ${pane}`);
     }
@@ -162,4 +174,34 @@ describe('a profile', () => {
     await page.runQuery('SELECT * FROM labels');
     onlyText('the labels in SQL', '.sql-body .sql-row');
   });
+});
+
+describe('a heap dump', () => {
+  for (const [file, type] of Object.entries(DUMPS))
+    test(`in the menu of a type, in each pane, and in the details of its rows: ${file}`, async () => {
+      page = await Page.open(server, at(file));
+      onlyText('the first screen');
+      const [row] = page.all('.dock .grid-row', type);
+      assert.ok(row);
+      row.dispatchEvent(new MouseEvent('contextmenu', { bubbles: true, cancelable: true }));
+      await page.waitUntil(() => page.all('.menu').length > 0, 'the menu of a type');
+      onlyText('the menu of a type');
+      await page.press(page.one('.menu'), 'Escape');
+      let [rows, named] = [0, 0];
+      const panes = await allPanes();
+      assert.ok(panes.length >= 4, panes.join());
+      for (const pane of panes) {
+        await page.pane(pane);
+        onlyText(`the pane ${pane}`);
+        const shown = page.all('.dock [role=tabpanel]').filter((each) => !each.hidden);
+        assert.equal(shown.length, 1, pane);
+        if (shown[0]!.textContent.includes('<evil-tag>')) named++;
+        const row = [...shown[0]!.querySelectorAll<HTMLElement>('.grid-row')].at(3);
+        if (!row) continue;
+        rows++;
+        await page.click(row);
+        onlyText(`the details of a row of ${pane}`);
+      }
+      assert.ok(rows >= 2 && named > 0, `${rows} panes have rows, and ${named} such a name`);
+    });
 });
