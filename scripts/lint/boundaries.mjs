@@ -66,6 +66,7 @@ const walls = {
       ExportNamedDeclaration: look,
       ExportAllDeclaration: look,
       ImportExpression: look,
+      TSImportType: look,
     };
   },
 };
