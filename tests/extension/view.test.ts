@@ -55,13 +55,16 @@ beforeEach(() => {
   opened = [];
 });
 
+/** What a page is told first: whether single letters are keys. */
+const KEYS = { type: 'keys', single: true } as const;
+
 describe('a view', () => {
   it('opens its file at once, and posts its status when the page is ready', async () => {
     const view = makeView();
     assert.deepEqual(server.last('memlens/open').params, { path: '/a.pickle', view: view.id });
     assert.deepEqual(panel.taken(), []);
     panel.received.fire({ type: 'ready' });
-    assert.deepEqual(panel.taken(), [{ type: 'progress', stage: '', fraction: null }]);
+    assert.deepEqual(panel.taken(), [KEYS, { type: 'progress', stage: '', fraction: null }]);
     server.waiting.fire('Looking for a Python');
     assert.deepEqual(panel.taken(), [{ type: 'progress', stage: 'Looking for a Python', fraction: null }]);
     server.progress.fire({ view: view.id, stage: 'reading', fraction: 0.5 });
@@ -80,7 +83,7 @@ describe('a view', () => {
     panel.show();
     assert.deepEqual(panel.taken(), []);
     panel.received.fire({ type: 'ready' });
-    assert.deepEqual(panel.taken(), [{ type: 'opened', info: INFO, heap: null, state: STATE }]);
+    assert.deepEqual(panel.taken(), [KEYS, { type: 'opened', info: INFO, heap: null, state: STATE }]);
     assert.equal(server.count('memlens/open'), 1);
   });
 
@@ -154,7 +157,7 @@ describe('a view', () => {
     panel.hide();
     panel.show();
     panel.received.fire({ type: 'ready' });
-    assert.deepEqual(panel.taken(), [{ type: 'opened', info: INFO, heap: null, state: STATE }]);
+    assert.deepEqual(panel.taken(), [KEYS, { type: 'opened', info: INFO, heap: null, state: STATE }]);
     panel.received.fire({ type: 'history', by: 1 });
     assert.deepEqual(panel.taken(), [{ type: 'goTo', state: zoomed }]);
   });
@@ -191,7 +194,7 @@ describe('a view', () => {
     panel.show();
     view.send(command);
     panel.received.fire({ type: 'ready' });
-    assert.deepEqual(panel.taken(), [{ type: 'opened', info: INFO, heap: null, state: null }, command]);
+    assert.deepEqual(panel.taken(), [KEYS, { type: 'opened', info: INFO, heap: null, state: null }, command]);
   });
 
   it('carries out no command for which nothing is shown: the file could not be read again, or the tab is hidden', async () => {
