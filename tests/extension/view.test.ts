@@ -7,7 +7,7 @@ import { SnapshotView } from '../../extension/src/editor/view';
 import { ProblemError } from '../../extension/src/server/problem';
 import { FakeMemory, FakePanel, FakeServer, GRAPH, INFO, log, responseError, settle, STATE } from './fakes';
 import { unpack } from '../../webview/src/unpacking';
-import { commands, env, events, Uri } from './vscode';
+import { commands, env, events, settings, Uri } from './vscode';
 
 const PROBLEM = { code: 'not-a-snapshot', message: 'No snapshot', advice: '', offset: null, retry: false };
 const OPENED = { snapshot: 's1', info: INFO, heap: null };
@@ -85,6 +85,17 @@ describe('a view', () => {
     panel.received.fire({ type: 'ready' });
     assert.deepEqual(panel.taken(), [KEYS, { type: 'opened', info: INFO, heap: null, state: STATE }]);
     assert.equal(server.count('memlens/open'), 1);
+  });
+
+  it('says whether single letters are keys, to a page that is ready and when the setting changes', async () => {
+    settings['singleKeys'] = false;
+    makeView();
+    panel.received.fire({ type: 'ready' });
+    assert.deepEqual(panel.taken()[0], { type: 'keys', single: false });
+    delete settings['singleKeys'];
+    const affectsConfiguration = (section: string): boolean => section === 'memlens.singleKeys';
+    events.configuration.fire({ affectsConfiguration });
+    assert.deepEqual(panel.taken(), [{ type: 'keys', single: true }]);
   });
 
   it('restores its state in a new window', async () => {
