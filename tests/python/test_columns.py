@@ -232,6 +232,33 @@ def test_a_few_rows_of_many_are_read_alone(tmp_path: Path) -> None:
     assert source.items("column", slice(0, 1)) is None
 
 
+def test_a_column_is_unpacked_in_steps_that_a_question_ends(tmp_path: Path) -> None:
+    files = ColumnFiles(tmp_path)
+    column = np.arange(3_000_000, dtype=np.uint32) * 3
+    for name in ("all", "some", "none", "damaged"):
+        files._write_together({name: column})
+    source = opened_files(tmp_path, files)
+    steps = 0
+    while (found := source.go_on("all")) is None:
+        steps += 1
+    assert steps >= 5
+    assert np.array_equal(found, column)
+    assert source.array("all") is found
+    assert source.go_on("some") is None
+    whole = source.array("some")
+    assert np.array_equal(whole, column)
+    assert source.go_on("some") is whole
+    assert source.go_on("none") is None
+    source.close()
+    assert np.array_equal(source.array("none"), column)
+    data = (tmp_path / "damaged").read_bytes()
+    (tmp_path / "damaged").write_bytes(data[:-100_000] + bytes(1) + data[-99_999:])
+    for _ in range(2):
+        with pytest.raises(ArchiveError, match="damaged"):
+            # fewer steps than there are at most
+            [source.go_on("damaged") for _ in range(10)]
+
+
 def test_a_damaged_block_is_refused(tmp_path: Path) -> None:
     files, chance = ColumnFiles(tmp_path), random.Random(5)
     column = np.random.default_rng(1).integers(0, 60_000, 1_200_000).astype(np.uint32)

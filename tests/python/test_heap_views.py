@@ -3,7 +3,7 @@
 import itertools
 import random
 import re
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import cast
@@ -51,13 +51,13 @@ from memlens.views.heap.dominators.trees import (
 from memlens.views.heap.filters import filters
 from memlens.views.heap.listing import lists as listing
 from memlens.views.heap.listing.lists import heap_packages, heap_types, objects
-from memlens.views.heap.listing.overview import overview
+from memlens.views.heap.listing.overview import ShareRow, overview
 from memlens.views.heap.objects import halves
 from memlens.views.heap.objects import references as rows_of_objects
 from memlens.views.heap.objects.packages import is_platform, short_name
 from memlens.views.heap.objects.references import first_references, references_between
 from memlens.views.heap.objects.rows import Numbers, type_names
-from memlens.views.heap.objects.types import figures_of, instances_of
+from memlens.views.heap.objects.types import figures_of, instances_of, unreachable_by_type
 from memlens.views.heap.objects.types import types as types_listed
 from memlens.views.heap.paths.merged import PathNode, merged_paths
 from memlens.views.heap.paths.to_object import _Ways, paths
@@ -759,6 +759,44 @@ def test_the_overview_adds_up(small: Snapshot) -> None:
     assert sum(row.shallow_bytes for row in found.kinds) == found.shallow_bytes
     assert [(row.name, row.objects) for row in found.flags] == [("detached", 1)]
     assert found.unreachable_objects == int(np.count_nonzero(small.objects.distance == NEVER))
+
+
+@of_java
+def test_what_is_summed_up_when_an_archive_is_made_is_what_its_columns_say(
+    path: Path, opened: Opened
+) -> None:
+    snapshot = opened(path)
+    objects, names, found = snapshot.objects, snapshot.graph_names, overview(snapshot)
+    shallow, count = objects.shallow.tolist(), len(objects.shallow)
+    lost = np.flatnonzero(objects.distance == NEVER).tolist()
+    assert (found.unreachable_objects, found.unreachable_bytes) == (len(lost), sum(shallow[o] for o in lost))
+
+    def rows(shares: Sequence[ShareRow]) -> dict[str, tuple[int, int]]:
+        return {row.name: (row.objects, row.shallow_bytes) for row in shares}
+
+    def summed(of: Callable[[int], Iterable[int]], names: list[str]) -> dict[str, tuple[int, int]]:
+        sets = {name: list(of(number)) for number, name in enumerate(names)}
+        return {name: (len(some), sum(shallow[o] for o in some)) for name, some in sets.items() if some}
+
+    flags, space = objects.flags, objects.space
+    assert rows(found.roots) == summed(
+        lambda kind: {row["object"] for row in objects.roots if row["kind"] == kind}, names.root_kinds
+    )
+    if flags is not None:
+        bits = flags.tolist()
+        assert rows(found.flags) == summed(
+            lambda bit: [o for o in range(count) if bits[o] >> bit & 1], names.flags
+        )
+    if space is not None:
+        of = space.tolist()
+        assert rows(found.spaces) == summed(
+            lambda each: [o for o in range(count) if of[o] == each], names.spaces
+        )
+    everything = np.ones(count, np.bool_)
+    for known, counted in zip(
+        unreachable_by_type(snapshot), unreachable_by_type(snapshot, everything), strict=True
+    ):
+        assert known.tolist() == counted.tolist()
 
 
 @pytest.mark.parametrize(

@@ -27,7 +27,7 @@ from msgspec import Struct
 from memlens.progress import Report
 from memlens.store.files.column_files import write_column
 from memlens.store.files.disk import FullDiskError, make_private, room_in
-from memlens.store.files.packed import PackedColumn, mapped
+from memlens.store.files.packed import PackedColumn, finished, mapped
 from memlens.store.files.processes import remove_leftovers
 from memlens.store.files.verify import file_checksum
 from memlens.store.manifest import ColumnEntry, Origin, checksum_of
@@ -199,7 +199,6 @@ def read_columns(path: Path) -> tuple[dict[str, npt.NDArray[Any]], list[str]]:
             elif entry.packing is None:
                 columns[name] = np.frombuffer(data, dtype, entry.count, begin)
             else:
-                columns[name] = PackedColumn(name, entry, entry.packing, dtype, begin).whole(
-                    file, path.parent
-                )
+                packed = PackedColumn(name, entry, entry.packing, dtype, begin)
+                columns[name] = finished(packed.unpack(file, path.parent))
     return columns, header.texts

@@ -21,7 +21,7 @@ from memlens.texts import phrase
 if sys.platform != "win32":
     import fcntl
 
-FORMAT_VERSION = 50
+FORMAT_VERSION = 51
 """Raised whenever an older archive could be misread; such archives are made again."""
 
 FILE_NAME = "manifest.json"
@@ -166,6 +166,25 @@ class GraphNames(Struct, frozen=True):
     """Kinds of roots at which reachability doesn't begin, because references from other roots lead to them."""
 
 
+class Share(Struct, frozen=True, array_like=True):
+    """Some of a heap dump's objects, summed up."""
+
+    objects: int
+    shallow_bytes: int
+
+
+class GraphShares(Struct, frozen=True):
+    """The sums over a heap dump's objects that its overview shows; see ``store/objects/shares.py``."""
+
+    unreachable: Share
+    flags: list[Share]
+    """By the bits of flags; an object may have several."""
+    spaces: list[Share]
+    """By the numbers of spaces."""
+    roots: list[Share]
+    """By kinds of roots; an object may be a root of several kinds."""
+
+
 class Manifest(Struct, frozen=True):
     """Everything that is known about an archive without opening its columns."""
 
@@ -182,7 +201,8 @@ class Manifest(Struct, frozen=True):
     frees_repeat: bool = False
     """Whether a free's stack only repeats that of its allocation, so that it isn't known where it was freed."""
     graph: GraphNames | None = None
-    """For heap dumps."""
+    """For heap dumps, like the next one."""
+    shares: GraphShares | None = None
     checksum: str = _NO_CHECKSUM
     """The checksum of the manifest itself, with 16 zeros in place of this value."""
 

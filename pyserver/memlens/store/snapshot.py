@@ -3,6 +3,7 @@
 import bisect
 import contextlib
 from collections.abc import Callable, Hashable, Iterable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar, assert_never, cast
 
@@ -22,6 +23,7 @@ from memlens.store.files.verify import StoppedError, verify
 from memlens.store.manifest import (
     ArchiveError,
     GraphNames,
+    GraphShares,
     InconsistentError,
     Manifest,
     Origin,
@@ -123,6 +125,7 @@ class Snapshot(Uncounted):
         self._devices.clear()
         self._holders.clear()
         self._files.replaced = {}
+        self._files.close()
         self._kept.clear()
         self.background.clear()
         self._held.close()
@@ -202,6 +205,16 @@ class Snapshot(Uncounted):
         with contextlib.suppress(StoppedError):
             verify(self.archive, self.manifest, self._held, names=names)
         self._verified_files.update(names)
+
+    def unpack_in_background(self, columns: Columns, name: str) -> None:
+        """Unpack and check a column, a part now and the rest as further work in the background."""
+        column: Declared = getattr(type(columns), name)
+        # files keep only weak references to it, until it becomes an attribute
+        unpacked = self._files.go_on(column.file)
+        if unpacked is None:
+            self.background.append(partial(self.unpack_in_background, columns, name))
+        else:
+            getattr(columns, name)
 
     def work_in_background(self) -> None:
         """Run all work that answers put off."""
@@ -325,6 +338,14 @@ class Snapshot(Uncounted):
         if self.manifest.graph is None:
             raise InconsistentError("The archive has no names of references")
         return self.manifest.graph
+
+    @property
+    def graph_shares(self) -> GraphShares:
+        """A heap dump's sums for its overview. Raises :class:`LackingError` for another model."""
+        graph_of(self.info)
+        if self.manifest.shares is None:
+            raise InconsistentError("The archive has no sums of objects")
+        return self.manifest.shares
 
     def _holder(self, kind: type[C]) -> C:
         found = self._holders.get(kind)

@@ -370,7 +370,7 @@ def dominators(
     graph's own root, or -1, and the search begins at ``roots``. Objects that it doesn't reach follow as vertices:
     vertex 0 holds them; their references to reachable objects count only with ``attach``: vertex 0 then holds these as
     well. ``order`` and ``idom`` have room for one vertex more than objects. ``room(items, type)`` returns a column for
-    the work: 21 bytes an object in all, and 4 for what is returned.
+    the work: 17 bytes an object in all, and with ``attach`` 4 more and 4 for what is returned.
     Targets, sources and roots must be numbers of objects, and kinds below the items of ``retains``. Raises MemoryError.
 
     ``contested`` is how many vertices may be left to the rounds of a breadth-first search in any case, see
@@ -388,10 +388,11 @@ def dominators(
     cdef uint8_t[::1] held = room(space, "u1")
     cdef uint32_t[::1] number = room(space, "u4")
     cdef uint32_t[::1] parent = room(space, "u4")
-    cdef uint32_t[::1] first
+    cdef uint32_t[::1] depth
     cdef uint64_t[::1] seen = room(space // 64 + 1, "u8")
     cdef uint64_t[::1] links
     cdef uint32_t[::1] alone
+    cdef uint32_t *first_targets
     cdef const uint32_t *first_root = &roots[0] if roots.shape[0] else NULL
     cdef object turned = None, column = None
     cdef bint wide = contested >= 0
@@ -417,12 +418,14 @@ def dominators(
                         search, spread, True, objects, first_root, roots.shape[0], root, &held[0]
                     )
             else:
-                first = room(space, "u4")
-                search.parent, search.first = &parent[0], &first[0]
+                links = room(space, "u8")
+                # links are needed only when vertices are numbered
+                first_targets = <uint32_t *> &links[0]
+                search.parent, search.first = &parent[0], first_targets
                 with nogil:
-                    find_first(search, objects, &first[0])
+                    find_first(search, objects, first_targets)
                     # vertices aren't numbered yet, so there is room for where STEPS lead
-                    follow_twice(&first[0], objects, &order[0])
+                    follow_twice(first_targets, objects, &order[0])
                     follow_twice(&order[0], objects, &idom[0])
                     search.later = &idom[0]
                     status = number_all(
@@ -454,7 +457,6 @@ def dominators(
                 with nogil:
                     status = settle(&breadth, &sources, &path)
             else:
-                links = room(space, "u8")
                 with nogil:
                     # held directly by vertex 0, whatever else refers to them
                     memset(&held[0], 0, space)
@@ -471,13 +473,13 @@ def dominators(
             break
         if status == 0 and crossing.count:
             if wide:
-                first, links = room(space, "u4"), room(space, "u8")
-            column = room(search.apart, "u4")
+                links = room(space, "u8")
+            depth, column = room(space, "u4"), room(search.apart, "u4")
             alone = column
             with nogil:
                 memcpy(&alone[0], &idom[0], <size_t> search.apart * 4)
                 status = hold_from_root(
-                    search, search.apart, &crossing, &first[0], &held[0], <Link *> &links[0], &idom[0], &path
+                    search, search.apart, &crossing, &depth[0], &held[0], <Link *> &links[0], &idom[0], &path
                 )
         if status < 0:
             raise MemoryError

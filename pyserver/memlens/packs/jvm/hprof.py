@@ -1,8 +1,8 @@
 """Heap dumps of Java's virtual machines and of Android, HPROF 1.0 to 1.0.3: objects, references, roots, stacks.
 
 Source of the format: ``src/hotspot/share/services/heapDumper.cpp`` of OpenJDK and ``runtime/hprof/hprof.cc`` of
-Android's ART. Three passes over the mapped bytes: the records around heaps (``kernels/hprof.pyx``), where
-objects are (``hprof_objects.pyx``), what they refer to (``hprof_references.pyx``).
+Android's ART. Passes over the mapped bytes: the records around heaps (``kernels/hprof.pyx``), where objects are
+(``hprof_objects.pyx``), what they refer to, and first elements of arrays (``hprof_references.pyx``).
 
 Rules for facts that are not in the file: sizes of objects are computed from their fields as in Eclipse MAT (Android's
 dumps have them); objects on a thread's stack are references of the thread, as in MAT; the classes of ``java.lang.ref``
@@ -85,7 +85,7 @@ _MOST_NUMBER = (1 << 31) - 1
 _WIDE = 8
 _RECORD = phrase("Record the heap with: jmap -dump:format=b,file=FILE PID")
 ANDROID = "1.0.3"
-_PASSES = (0.05, 0.35, 1.0)
+_PASSES = (0.05, 0.35, 0.97, 1.0)
 """The share of the work that is done after each pass."""
 
 
@@ -132,7 +132,9 @@ def read(source: Source, _scratch: Path, report: Report) -> Graph:
     roots = Roots(objects, stacks)
     references = hprof_references.References(objects, roots.locals, removed is not None)
     passes.run(references, references.offset)
-    graph = _graph(header, source, references, stacks, roots)
+    arrays = hprof_references.Arrays(references)
+    passes.run(arrays, header.start)
+    graph = _graph(header, source, references, arrays, stacks, roots)
     graph.warnings += mapping.warnings()
     mark_graph(graph, removed, redirected=redirected)
     return graph
@@ -243,7 +245,12 @@ def _no_heap(source: Source, records: kernel.Records, start: int) -> MemlensErro
 
 
 def _graph(
-    header: Header, source: Source, references: hprof_references.References, stacks: Stacks, roots: Roots
+    header: Header,
+    source: Source,
+    references: hprof_references.References,
+    arrays: hprof_references.Arrays,
+    stacks: Stacks,
+    roots: Roots,
 ) -> Graph:
     objects, records = references.objects, references.objects.records
     rows = roots.rows(references)
@@ -253,7 +260,6 @@ def _graph(
     if float(shallow.sum(dtype=np.float64)) >= MOST_BYTES:
         raise DamagedSnapshotError(phrase("The objects' sizes add up to more than any machine's memory"))
     values = Values(*(np.asarray(column) for column in references.take_values()))
-    arrays = np.asarray(references.take_arrays()).view(ARRAY_DTYPE)
     ids = np.asarray(references.take_ids())
     truncated = source.truncated or objects.ended != kernel.ENDED_WHOLE or records.ended != kernel.ENDED_WHOLE
     declared = header.version == ANDROID
@@ -297,7 +303,7 @@ def _graph(
         frames=frames,
         places=places,
         values=values,
-        arrays=arrays,
+        arrays=np.asarray(arrays.take()).view(ARRAY_DTYPE),
         threads=threads,
         natives=natives,
         images=images,

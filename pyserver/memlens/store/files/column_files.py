@@ -3,7 +3,7 @@
 import contextlib
 import mmap
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping
 from pathlib import Path
 from typing import Any, BinaryIO
 from weakref import WeakValueDictionary
@@ -20,6 +20,7 @@ from memlens.store.files.packed import (
     PackedColumn,
     Words,
     end_of,
+    finished,
     little_bytes,
     mapped,
     pack,
@@ -171,6 +172,8 @@ class MappedFiles(Uncounted):
         """The files that were used."""
         self._arrays: WeakValueDictionary[str, Array] = WeakValueDictionary()
         self._packed: dict[str, PackedColumn] = {}
+        self._begun: dict[str, Generator[None, None, Array]] = {}
+        """Columns of which a part is unpacked."""
 
     def description(self, file: str) -> tuple[np.dtype[Any], int] | None:
         """The type and the number of items of a file's column; None if the archive lacks the file."""
@@ -183,10 +186,36 @@ class MappedFiles(Uncounted):
         if replaced is not None:
             return replaced
         self.mapped.add(file)
-        found = _read(self._archive, file, self._entries[file])
+        begun = self._begun.pop(file, None)
+        found = finished(_reading(self._archive, file, self._entries[file]) if begun is None else begun)
         self._arrays[file] = found
         self._packed.pop(file, None)
         return found
+
+    def go_on(self, file: str) -> Array | None:
+        """Unpack a part of a column; return it when it is whole. Raises as :meth:`array` does."""
+        replaced = self.replaced.get(file)
+        if replaced is not None:
+            return replaced
+        self.mapped.add(file)
+        begun = self._begun.setdefault(file, _reading(self._archive, file, self._entries[file]))
+        try:
+            next(begun)
+        except StopIteration as end:
+            del self._begun[file]
+            found: Array = end.value
+            self._arrays[file] = found
+            return found
+        except BaseException:
+            del self._begun[file]
+            raise
+        return None
+
+    def close(self) -> None:
+        """Give up the columns that are being unpacked."""
+        for begun in self._begun.values():
+            begun.close()
+        self._begun.clear()
 
     def items(self, file: str, chosen: slice | npt.NDArray[np.integer]) -> Array | None:
         """Some items of a compressed column; None where it is better to ask for all. Raises as :meth:`array` does."""
@@ -219,6 +248,11 @@ def _key(folder: Path, file: str, entry: ColumnEntry) -> tuple[str, str, str]:
 
 def _read(folder: Path, file: str, entry: ColumnEntry) -> Array:
     """A column. Raises :class:`ArchiveError`."""
+    return finished(_reading(folder, file, entry))
+
+
+def _reading(folder: Path, file: str, entry: ColumnEntry) -> Generator[None, None, Array]:
+    """Return a column after steps, of which each unpacks a part of it. Raises :class:`ArchiveError`."""
     dtype = _dtype_of(file, entry)
     if not entry.count:
         return np.empty(0, dtype)
@@ -229,7 +263,7 @@ def _read(folder: Path, file: str, entry: ColumnEntry) -> Array:
     with _opened(folder, file, entry) as opened:
         if entry.packing is None:
             return np.frombuffer(mapped(opened), dtype)
-        found = PackedColumn(file, entry, entry.packing, dtype).whole(opened, folder)
+        found = yield from PackedColumn(file, entry, entry.packing, dtype).unpack(opened, folder)
     _unpacked[key] = found
     return found
 

@@ -11,10 +11,10 @@ import mmap
 import os
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from functools import cached_property
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from zstandard import ZstdCompressor, ZstdDecompressor
 
 Rows = npt.NDArray[Any]
+T = TypeVar("T")
 
 _LEVEL = 1
 """Level 3 takes twice as long for files that are 5% smaller."""
@@ -157,8 +158,11 @@ class PackedColumn:
         self._kept: dict[int, Rows] = {}
         """The blocks that were read alone last."""
 
-    def whole(self, file: BinaryIO, folder: str | os.PathLike[str]) -> Rows:
-        """All rows: large columns in a mapped file without a name, whose memory the system may take back."""
+    def unpack(self, file: BinaryIO, folder: str | os.PathLike[str]) -> Generator[None, None, Rows]:
+        """Unpack all rows, some in each step, and return them.
+
+        Large columns are in a mapped file without a name, whose memory the system may take back.
+        """
         if self._entry.count * self._dtype.itemsize >= _LEAST_FILE_BYTES:
             # imported here, because small archives have no such columns
             import tempfile
@@ -168,11 +172,12 @@ class PackedColumn:
                 buffer = np.empty(_BATCH_BLOCKS * self._rows, self._dtype)
                 for part in self._batches(file, lambda first, end: buffer[: end - first]):
                     decoded.write(part.data)
+                    yield
                 decoded.flush()
                 return np.frombuffer(mapped(decoded), self._dtype)
         rows = np.empty(self._entry.count, self._dtype)
         for _ in self._batches(file, lambda first, end: rows[first:end]):
-            pass
+            yield
         rows.flags.writeable = False
         return rows
 
@@ -271,6 +276,16 @@ class PackedColumn:
         except zstandard.ZstdError as error:
             raise DamagedBlockError from error
         planes.join(np.frombuffer(arranged, np.uint8), *self._words, self._differences, out)
+
+
+def finished(steps: Generator[None, None, T]) -> T:
+    """What a generator returns after all of its steps."""
+    while True:
+        try:
+            next(steps)
+        except StopIteration as end:
+            result: T = end.value
+            return result
 
 
 def _read(file: BinaryIO, size: int) -> bytes:

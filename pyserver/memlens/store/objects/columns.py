@@ -125,6 +125,9 @@ class TypeColumns(Columns):
     shallow = Stored(np.uint64, "types")
     retained = Stored(np.uint64, "types")
     """The retained bytes of instances that no other instance dominates."""
+    unreachable = Stored(np.uint32, "types")
+    """Instances that no root reaches."""
+    unreachable_shallow = Stored(np.uint64, "types")
     native = StoredIfAny(np.uint64, "types")
     """Memory outside of the heap that instances own; None if the dump has none."""
     native_retained = StoredIfAny(np.uint64, "types")

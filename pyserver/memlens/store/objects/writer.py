@@ -40,6 +40,7 @@ from memlens.store.objects.columns import (
 from memlens.store.objects.compact import Dominated, compact_tree
 from memlens.store.objects.retained import below_own_group, retained_of_topmost
 from memlens.store.objects.room import Room
+from memlens.store.objects.shares import shares_of
 from memlens.store.samples.writer import write_samples
 from memlens.store.stacks.strings import StringWriter
 from memlens.texts import phrase
@@ -68,8 +69,6 @@ class _Derived(Struct):
     """Rows of REACHED_DTYPE."""
     owned: Rows
     """Rows of OWNED_DTYPE."""
-    unreached: U32
-    """Objects to which no chain of retaining references leads."""
     ordered: U32
     """Objects, the largest retained size first."""
     dominated: Dominated
@@ -87,22 +86,24 @@ def write_graph(graph: Graph, source: SourceFile, folder: Path, report: Report) 
     counts = (len(graph.objects), len(graph.references), len(graph.types), len(graph.roots))
     retains = np.zeros(256, np.uint8)
     retains[: len(graph.reference_kinds)] = [kind.retains for kind in graph.reference_kinds]
+    room = Room(folder)
     with ThreadPoolExecutor(1) as pool:
-        # kernels release the GIL: references are reversed while dominators number the objects
+        # kernels release the GIL: references are reversed and written while dominators are computed
         turning = [pool.submit(_turn_around, columns, graph)]
-        rest = pool.submit(_write_known, columns, graph, retains, turning[0])
-        # released as soon as they are written and dominators are known
-        derived = _derive(graph, retains, Room(folder), lambda: turning.pop().result())
-        distance = rest.result()
-    unheld = derived.unreached[distance[derived.unreached] != NEVER]
-    rows = np.zeros(len(unheld), REACHED_DTYPE)
-    rows["object"], rows["dominator"] = unheld, NEVER
-    derived.reached = np.sort(np.concatenate((derived.reached, rows)), order="object")
+        known = pool.submit(_write_known, columns, graph, retains, turning[0])
+        _write_fields(columns, graph)
+        _write_identities(columns, graph)
+        dominators = _dominators(graph, retains, lambda: turning.pop().result(), room)
+        distance = known.result()
+    _release_references(graph)
+    derived = _derive(graph, dominators, distance, room)
+    shares, lost = shares_of(graph, distance), np.flatnonzero(distance == NEVER)
+    # the memory of columns that are no longer needed
+    del dominators, room, distance
     report("writing", 0.0)
-    _write_derived(columns, graph, derived)
+    _write_derived(columns, graph, derived, lost)
     report("writing", 0.5)
     allocations = _write_allocations(columns, graph, source, strings)
-    _write_fields(columns, graph)
     _write_threads(columns, graph)
     strings.write(columns)
     columns.write(CompactColumns, derived.compact)
@@ -112,8 +113,9 @@ def write_graph(graph: Graph, source: SourceFile, folder: Path, report: Report) 
         list(graph.spaces), graph.root, list(graph.held_kinds),
     )  # fmt: skip
     manifest = Manifest(
-        FORMAT_VERSION, source, info, [0], [], [], [], graph.settings, columns.entries, graph=names
-    )
+        FORMAT_VERSION, source, info, [0], [], [], [], graph.settings, columns.entries, graph=names,
+        shares=shares,
+    )  # fmt: skip
     write_manifest(folder, manifest)
 
 
@@ -166,16 +168,26 @@ def _write_known(columns: ColumnFiles, graph: Graph, retains: U8, turning: "Futu
     reach.distances(followed, _entries(graph), distance)
     objects = graph.objects
     own: dict[str, Rows | None] = {
-        "type": objects.type, "shallow": objects.shallow, "id": objects.ids, "name": objects.name,
-        "distance": distance, "flags": objects.flags, "space": objects.space,
+        "type": objects.type, "shallow": objects.shallow, "distance": distance, "flags": objects.flags,
+        "space": objects.space,
     }  # fmt: skip
     columns.write(ObjectColumns, {name: column for name, column in own.items() if column is not None})
     return distance
 
 
-def _derive(graph: Graph, retains: U8, room: Room, referrers: Callable[[], _Referrers]) -> _Derived:
+def _release_references(graph: Graph) -> None:
+    references = graph.references
+    references.start = np.empty(0, np.uint64)
+    references.target = references.name = np.empty(0, np.uint32)
+    references.kind = np.empty(0, np.uint8)
+
+
+def _derive(graph: Graph, dominators: "_Dominators", distance: U32, room: Room) -> _Derived:
     count = len(graph.objects)
-    dominator, retained, unreached, reached, owned = _dominators(graph, retains, referrers, room)
+    dominator, retained, unreached, reached, owned = dominators
+    unheld = unreached[distance[unreached] != NEVER]
+    rows = np.zeros(len(unheld), REACHED_DTYPE)
+    rows["object"], rows["dominator"] = unheld, NEVER
     reachable_bytes = int(graph.objects.shallow.sum()) - int(graph.objects.shallow[unreached].sum())
     ordered, begin, member = room(count, np.uint32), room(count + 2, np.uint32), room(count, np.uint32)
     tree.descending(retained, ordered)
@@ -195,9 +207,8 @@ def _derive(graph: Graph, retains: U8, room: Room, referrers: Callable[[], _Refe
     return _Derived(
         dominator,
         retained,
-        reached,
+        np.sort(np.concatenate((reached, rows)), order="object"),
         owned,
-        unreached,
         ordered,
         dominated,
         group,
@@ -207,10 +218,20 @@ def _derive(graph: Graph, retains: U8, room: Room, referrers: Callable[[], _Refe
     )
 
 
-def _dominators(
-    graph: Graph, retains: U8, referrers: Callable[[], _Referrers], room: Room
-) -> tuple[U32, U64, U32, Rows, Rows]:
-    """Return dominators and retained bytes by object, what no root reaches, rows of REACHED_DTYPE and OWNED_DTYPE."""
+class _Dominators(NamedTuple):
+    """Dominators and retained bytes by object."""
+
+    dominator: U32
+    retained: U64
+    unreached: U32
+    """Objects to which no chain of retaining references leads."""
+    reached: Rows
+    """Rows of REACHED_DTYPE."""
+    owned: Rows
+    """Rows of OWNED_DTYPE."""
+
+
+def _dominators(graph: Graph, retains: U8, referrers: Callable[[], _Referrers], room: Room) -> _Dominators:
     references, count = graph.references, len(graph.objects)
     work: list[Rows] = []
 
@@ -246,7 +267,7 @@ def _dominators(
     owned = _owned(graph, order[:found], idom[:found], of_vertex)
     unreached = order[reachable:found].copy()
     room.again(order, idom, of_vertex)
-    return dominator, retained, unreached, rows, owned
+    return _Dominators(dominator, retained, unreached, rows, owned)
 
 
 def _detach(graph: Graph, unreached: U32, idom: U32, dominator: U32, retained: U64) -> None:
@@ -272,8 +293,8 @@ def _owned(graph: Graph, order: U32, idom: U32, work: U64) -> Rows:
     return np.sort(rows, order="object")
 
 
-def _write_derived(columns: ColumnFiles, graph: Graph, derived: _Derived) -> None:
-    """Write what is computed from the whole graph for objects and types."""
+def _write_derived(columns: ColumnFiles, graph: Graph, derived: _Derived, lost: I64) -> None:
+    """Write what is computed from the whole graph for objects and types; no root reaches the ``lost`` objects."""
     objects, types, dominated = graph.objects, graph.types, derived.dominated
     compact = derived.compact
     below = below_own_group(compact["first"], compact["last"], compact["type"], len(types))
@@ -291,12 +312,16 @@ def _write_derived(columns: ColumnFiles, graph: Graph, derived: _Derived) -> Non
     )  # fmt: skip
     instance_start, instance = np.empty(len(types) + 1, np.uint32), dominated.member
     tree.grouped(objects.type, derived.ordered, instance_start, instance)
-    shallow = np.zeros((1, len(types)), np.int64)
-    calltree.add_by(objects.type, objects.shallow.view(np.int64)[np.newaxis], shallow)
+    shallow, lost_shallow = np.zeros((2, 1, len(types)), np.int64)
+    own_bytes = objects.shallow.view(np.int64)[np.newaxis]
+    calltree.add_by(objects.type, own_bytes, shallow)
+    calltree.add_by(objects.type[lost], own_bytes[:, lost], lost_shallow)
+    lost_objects = np.bincount(objects.type[lost], minlength=len(types)).astype(np.uint32)
     of_types: dict[str, Rows | None] = {
         "name": types.name, "kind": types.kind, "module": types.module, "object": types.object,
         "multiplier": types.multiplier, "shallow": shallow[0].view(np.uint64), "retained": retained,
-        "instance_start": instance_start, "instance": instance,
+        "instance_start": instance_start, "instance": instance, "unreachable": lost_objects,
+        "unreachable_shallow": lost_shallow[0].view(np.uint64),
     }  # fmt: skip
     if len(owned):
         own, held = np.zeros(len(types), np.uint64), np.zeros(len(types), np.uint64)
@@ -307,8 +332,16 @@ def _write_derived(columns: ColumnFiles, graph: Graph, derived: _Derived) -> Non
     columns.write(TypeColumns, {name: column for name, column in of_types.items() if column is not None})
 
 
+def _write_identities(columns: ColumnFiles, graph: Graph) -> None:
+    """Write the ids and names of objects, which are released."""
+    objects = graph.objects
+    columns.write(ObjectColumns, {"id": objects.ids, "name": objects.name})
+    objects.ids, objects.name = np.empty(0, np.uint64), np.empty(0, np.uint32)
+
+
 def _write_fields(columns: ColumnFiles, graph: Graph) -> None:
-    values = graph.values
+    """Write fields that aren't references, which are released."""
+    values, graph.values = graph.values, None
     if values is not None:
         columns.write(
             FieldColumns,

@@ -641,42 +641,6 @@ cdef class References(Owner):
         return (column_of(&self.value_starts, b"Q"), column_of(&self.value_names, b"I"),
                 column_of(&self.value_kinds, b"B"), column_of(&self.value_bits, b"Q"))
 
-    def take_arrays(self) -> Buffer:
-        """Move out the rows of arrays of numbers, as bytes; of those that are a string's text only of some.
-
-        Namely of long ones, and of those of which a string has a part alone, as until Java 6 ``substring`` left them.
-        """
-        cdef ArrayRow *rows = <ArrayRow *> self.arrays.data
-        cdef const uint8_t *bytes = self.objects.records.bytes
-        cdef StoredArray found
-        cdef uint8_t mark
-        cdef Record record
-        cdef Vector stored
-        cdef size_t each
-        cdef int status = 0
-        vector_init(&stored, sizeof(StoredArray))
-        with nogil:
-            for each in range(self.arrays.count):
-                mark = (<uint8_t *> self.of_texts.data)[rows[each].object]
-                rows[each].is_text = mark != 0
-                if mark == 1 and <uint64_t> rows[each].length * rows[each].element_bytes <= LONG_TEXT_BYTES:
-                    continue
-                # the third pass has read this record
-                read_record(bytes + (<uint64_t *> self.objects.offsets.data)[rows[each].object],
-                            bytes + self.objects.records.length, self.objects.records.id_bytes, &record)
-                memset(&found, 0, sizeof(found))
-                found.row = rows[each]
-                memcpy(found.head, record.body, min(record.body_bytes, <uint64_t> HEAD_BYTES))
-                status = vector_push(&stored, &found)
-                if status < 0:
-                    break
-        if status < 0:
-            vector_free(&stored)
-            raise MemoryError
-        stored.count *= sizeof(StoredArray)
-        stored.item_bytes = 1
-        return column_of(&stored, b"B")
-
     def class_rows(self, uint32_t[::1] names, uint32_t[::1] ordinals, uint64_t[::1] loaders,
                    uint8_t[::1] arrays) -> None:
         """Fill columns with an item for each class: number of the name's text, number of the class's object, id of its
@@ -691,3 +655,63 @@ cdef class References(Owner):
             ordinals[each] = classes[each].ordinal
             loaders[each] = classes[each].loader
             arrays[each] = classes[each].is_array
+
+
+cdef class Arrays(Owner):
+    """The last pass: finds the rows of arrays of numbers among those of ``references``, which has been run to its end.
+
+    Of arrays that are a string's text these are long ones, and those of which a string has a part alone, as until
+    Java 6 ``substring`` left them. The first elements are read again, since until all strings are read it isn't known
+    which arrays are their texts.
+    """
+
+    cdef References references
+    cdef Vector stored
+    cdef size_t each
+    cdef readonly uint64_t offset
+
+    def __cinit__(self, References references):
+        self.references = references
+        self.own(&self.stored, sizeof(StoredArray))
+
+    def run(self, uint64_t limit) -> int:
+        """Continue to about the byte ``limit``, and return a status."""
+        cdef int code
+        with nogil:
+            code = self._scan(limit)
+        if code == RUN_OK:
+            vector_free(&self.references.arrays)
+            vector_free(&self.references.of_texts)
+        return code
+
+    cdef int _scan(self, uint64_t limit) noexcept nogil:
+        cdef const uint8_t *bytes = self.references.objects.records.bytes
+        cdef uint64_t length = self.references.objects.records.length
+        cdef StoredArray found
+        cdef ArrayRow *row
+        cdef uint64_t size, left
+        cdef uint8_t mark
+        while self.each < self.references.arrays.count:
+            row = <ArrayRow *> self.references.arrays.data + self.each
+            self.offset = row.offset
+            if row.offset >= limit:
+                return RUN_MORE
+            self.each += 1
+            mark = (<uint8_t *> self.references.of_texts.data)[row.object]
+            size = <uint64_t> row.length * row.element_bytes
+            if mark == 1 and size <= LONG_TEXT_BYTES:
+                continue
+            memset(&found, 0, sizeof(found))
+            found.row = row[0]
+            found.row.is_text = mark != 0
+            left = length - min(row.offset, length)
+            memcpy(found.head, bytes + row.offset, min(min(size, left), <uint64_t> HEAD_BYTES))
+            if vector_push(&self.stored, &found) < 0:
+                return RUN_NO_MEMORY
+        return RUN_OK
+
+    def take(self) -> Buffer:
+        """Move out the rows, as bytes."""
+        self.stored.count *= sizeof(StoredArray)
+        self.stored.item_bytes = 1
+        return column_of(&self.stored, b"B")

@@ -8,6 +8,8 @@ box and not a box for each entry.
 """
 
 import sys
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Literal, NamedTuple, Protocol, assert_never, get_args
 
@@ -62,7 +64,7 @@ class GroupedTree(NamedTuple):
     ``names`` has the name of each key. ``total`` is what a node's objects retain; in the tree of shortest paths, their
     own bytes and those of everything below them. ``node_of`` maps nodes of the base to nodes of this tree;
     ``outermost`` marks the nodes of the base with no other node of the same group above them. Both are None for the
-    base itself. ``group`` has the node of the base of each object.
+    base itself. ``find_group`` returns :attr:`group`: pictures don't need it, and it is a column of all objects.
     """
 
     names: list[Text]
@@ -73,9 +75,14 @@ class GroupedTree(NamedTuple):
     total: U64
     first: U32
     last: U32
-    group: U32
+    find_group: Callable[[], U32]
     node_of: U32 | None
     outermost: Mask | None
+
+    @property
+    def group(self) -> U32:
+        """The node of the base of each object."""
+        return self.find_group()
 
     def name(self, node: int) -> Text:
         """Return the name of a node."""
@@ -170,7 +177,7 @@ def grouped_tree(snapshot: Snapshot, form: Form) -> GroupedTree:
     objects = np.bincount(node_of, whole.objects, len(key)).astype(np.uint32)
     return GroupedTree(
         names, key, columns["parent"], objects, columns["shallow"], columns["retained"], columns["first"],
-        columns["last"], whole.group, node_of, outermost,
+        columns["last"], whole.find_group, node_of, outermost,
     )  # fmt: skip
 
 
@@ -228,13 +235,13 @@ def base_tree(snapshot: Snapshot, tree: HeapTree) -> GroupedTree:
             compact = snapshot.compact
             return GroupedTree(
                 names, compact.type, compact.parent, compact.objects, compact.shallow, compact.retained,
-                compact.first, compact.last, snapshot.objects.group, None, None,
+                compact.first, compact.last, partial(getattr, snapshot.objects, "group"), None, None,
             )  # fmt: skip
         case "paths":
             paths = shortest_paths(snapshot)
             return GroupedTree(
                 names, paths.type, paths.parent, paths.objects, paths.shallow, paths.below, paths.first,
-                paths.last, paths.group, None, None,
+                paths.last, partial(getattr, paths, "group"), None, None,
             )  # fmt: skip
         case _:
             assert_never(tree)

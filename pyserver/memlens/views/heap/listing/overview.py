@@ -6,12 +6,13 @@ from typing import get_args
 
 import numpy as np
 from msgspec import Struct
+from msgspec.structs import astuple
 
 from memlens.model.graph import RETAINING, Strength
-from memlens.model.timeline import NEVER
+from memlens.store.columns import Columns
 from memlens.store.kept import kept
+from memlens.store.manifest import Share
 from memlens.store.models import graph_of
-from memlens.store.objects.columns import ObjectColumns, ReferenceColumns
 from memlens.store.snapshot import Snapshot
 from memlens.views.heap.objects.realms import RealmRow, realms
 from memlens.views.heap.objects.reference_kinds import names_of_both
@@ -56,14 +57,7 @@ def overview(snapshot: Snapshot) -> HeapOverviewAnswer:
 
 def spaces(snapshot: Snapshot) -> list[ShareRow]:
     """Return the bytes of each heap or generation, the largest first; empty if the file has none."""
-    objects, names = snapshot.objects, snapshot.graph_names.spaces
-    if objects.space is None:
-        return []
-    numbers = np.bincount(objects.space, minlength=len(names))
-    sums = np.bincount(objects.space, objects.shallow.astype(np.float64), len(names))
-    return _ranked(
-        [(name, int(each), int(size)) for name, each, size in zip(names, numbers, sums, strict=False)]
-    )
+    return _ranked(snapshot.graph_names.spaces, snapshot.graph_shares.spaces)
 
 
 _MAPPED = ("start", "target", "kind", "name", "referrer_start", "referrer", "referrer_kind")
@@ -82,11 +76,13 @@ def _preparations(snapshot: Snapshot) -> list[Callable[[], object]]:
     mapped and checked; those that filters and sums read are also touched, which saves half of their time.
     """
     stored, objects = snapshot.references, snapshot.objects
-    columns = [(stored, name) for name in _MAPPED] + [(objects, name) for name in _MAPPED_OF_OBJECTS]
-    read = [(stored, name) for name in _READ] + [(objects, name) for name in _READ_OF_OBJECTS]
+    read: list[tuple[Columns, str]] = [(stored, name) for name in _READ]
+    read += [(objects, name) for name in _READ_OF_OBJECTS]
+    columns: list[tuple[Columns, str]] = [(stored, name) for name in _MAPPED]
+    columns += [(objects, name) for name in dict.fromkeys(_MAPPED_OF_OBJECTS + _READ_OF_OBJECTS)]
+    columns.append((snapshot.types, "instance"))
     return [
-        *(partial(getattr, *column) for column in columns),
-        lambda: snapshot.types.instance,
+        *(partial(snapshot.unpack_in_background, *column) for column in columns),
         *(partial(each, snapshot) for each in (entries, reached, kinds_of_roots)),
         *(partial(_touch, *column) for column in read),
         *(partial(each, snapshot) for each in (held_distances, names_of_both)),
@@ -94,63 +90,40 @@ def _preparations(snapshot: Snapshot) -> list[Callable[[], object]]:
     ]
 
 
-def _touch(of: ObjectColumns | ReferenceColumns, name: str) -> None:
+def _touch(of: Columns, name: str) -> None:
     column = getattr(of, name)
     column[:: _PAGE_BYTES // column.itemsize].max(initial=0)
 
 
 def _overview(snapshot: Snapshot) -> HeapOverviewAnswer:
-    info, objects, labels, types = (
+    info, labels, types, shares = (
         graph_of(snapshot.info),
-        snapshot.objects,
         snapshot.graph_names,
         snapshot.types,
+        snapshot.graph_shares,
     )
     count = np.diff(types.instance_start.astype(np.int64))
     kinds = [
-        (name, int(count[of].sum()), int(types.shallow[of].sum()))
-        for number, name in enumerate(labels.type_kinds)
+        Share(int(count[of].sum()), int(types.shallow[of].sum()))
+        for number in range(len(labels.type_kinds))
         for of in [types.kind == number]
     ]
-    flags = []
-    if objects.flags is not None:
-        flagged = np.flatnonzero(objects.flags)
-        for bit, name in enumerate(labels.flags):
-            has = flagged[(objects.flags[flagged] >> bit & 1).astype(bool)]
-            flags.append((name, len(has), int(objects.shallow[has].sum())))
-    lost = objects.distance == NEVER
     weak = {kind.strength for kind in labels.reference_kinds} - {"strong"}
     return HeapOverviewAnswer(
         objects=info.objects,
         shallow_bytes=info.shallow_bytes,
-        unreachable_objects=int(np.count_nonzero(lost)),
-        unreachable_bytes=int(objects.shallow[lost].sum()),
-        kinds=_ranked(kinds),
+        unreachable_objects=shares.unreachable.objects,
+        unreachable_bytes=shares.unreachable.shallow_bytes,
+        kinds=_ranked(labels.type_kinds, kinds),
         spaces=spaces(snapshot),
-        roots=_ranked(_roots(snapshot)),
-        flags=_ranked(flags),
+        roots=_ranked(labels.root_kinds, shares.roots),
+        flags=_ranked(labels.flags, shares.flags),
         realms=realms(snapshot),
         strengths=[strength for strength in get_args(Strength) if strength in weak],
     )
 
 
-def _roots(snapshot: Snapshot) -> list[tuple[str, int, int]]:
-    """Return the number and bytes of the roots of each kind."""
-    objects, names = snapshot.objects, snapshot.graph_names.root_kinds
-    kind = objects.roots["kind"]
-    rows = kind.astype(np.uint64) << np.uint64(32) | objects.roots["object"]
-    # rows are nearly sorted by kind already, which a stable sort makes use of; small integers are sorted by radix
-    rows = np.sort(rows[np.argsort(kind.astype(np.uint16), kind="stable")], kind="stable")
-    # NumPy's unique builds a hash table, which takes many times as long
-    rows = rows[np.append(True, rows[1:] != rows[:-1])[: len(rows)]]
-    kinds, shallow = (rows >> np.uint64(32)).astype(np.int64), objects.shallow[rows.astype(np.uint32)]
-    ends = np.searchsorted(kinds, np.arange(len(names) + 1))
-    sums = np.append(0, np.cumsum(shallow, dtype=np.uint64))
-    return [
-        (name, int(last - first), int(sums[last] - sums[first]))
-        for name, first, last in zip(names, ends[:-1], ends[1:], strict=True)
-    ]
-
-
-def _ranked(rows: list[tuple[str, int, int]]) -> list[ShareRow]:
-    return [ShareRow(*row) for row in sorted(rows, key=lambda row: (-row[2], -row[1])) if row[1]]
+def _ranked(names: list[str], shares: list[Share]) -> list[ShareRow]:
+    """The shares that have objects, with their names, the largest first."""
+    rows = [ShareRow(name, *astuple(share)) for name, share in zip(names, shares, strict=True)]
+    return sorted((row for row in rows if row.objects), key=lambda row: (-row.shallow_bytes, -row.objects))

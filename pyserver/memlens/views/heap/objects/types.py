@@ -10,7 +10,6 @@ from memlens.errors import BadRequestError
 from memlens.kernels.tree.calltree import add_by
 from memlens.model.graph import OWN_NODE
 from memlens.model.timeline import NEVER
-from memlens.store.kept import kept
 from memlens.store.models import graph_of
 from memlens.store.objects.columns import TypeColumns
 from memlens.store.snapshot import Snapshot
@@ -141,20 +140,12 @@ def unreachable_by_type(snapshot: Snapshot, among: Mask | None = None) -> tuple[
     if info.reachable_objects == info.objects:
         return np.zeros(types, np.int64), np.zeros(types, np.int64)
     if among is None:
-        return _all_unreachable_by_type(snapshot)
-    return _summed_by_type(snapshot, (objects.distance == NEVER) & among)
-
-
-@kept
-def _all_unreachable_by_type(snapshot: Snapshot) -> tuple[Numbers, Numbers]:
-    return _summed_by_type(snapshot, snapshot.objects.distance == NEVER)
-
-
-def _summed_by_type(snapshot: Snapshot, mask: Mask) -> tuple[Numbers, Numbers]:
-    chosen, types = np.flatnonzero(mask), len(snapshot.types.name)
+        stored = snapshot.types
+        return stored.unreachable.astype(np.int64), stored.unreachable_shallow.astype(np.int64)
+    lost = np.flatnonzero((objects.distance == NEVER) & among)
     sums = np.zeros((1, types), np.int64)
-    of_types = snapshot.objects.type[chosen]
-    add_by(of_types, snapshot.objects.shallow[chosen].view(np.int64)[np.newaxis], sums)
+    of_types = objects.type[lost]
+    add_by(of_types, objects.shallow[lost].view(np.int64)[np.newaxis], sums)
     return np.bincount(of_types, minlength=types), sums[0]
 
 
