@@ -196,7 +196,7 @@ export class SnapshotView extends Disposable {
     this.own(
       vscode.workspace.onDidChangeConfiguration((event) => {
         if (event.affectsConfiguration(`${SECTION}.singleKeys`) && this.#pageReady)
-          if (!singleKeys()) this.#post({ type: 'keys', single: false });
+          this.#post({ type: 'keys', single: singleKeys() });
       }),
     );
     this.own(
