@@ -457,10 +457,13 @@ def test_a_bottom_up_tree_has_an_end(
     nodes = len(tree_of(snapshot, of, "bytes", options).parents)
     for value, most in (("count", nodes - 1), ("count", 1)):
         monkeypatch.setattr(calltree, "MOST_TURNED", most)
-        with pytest.raises(MemlensError, match="more than"):
+        with pytest.raises(MemlensError, match="too deep"):
             tree_of(snapshot, of, value, options)
     monkeypatch.setattr(calltree, "MOST_TURNED", nodes)
     assert len(tree_of(snapshot, of, "count", options).parents) == nodes
+    monkeypatch.setattr(calltree, "MOST_TURNED_FRAMES", 10)
+    with pytest.raises(MemlensError, match="too deep"):
+        tree_of(snapshot, of, "bytes", FlameOptions(direction="bottom_up", merge="line"))
 
 
 SHAPES = st.lists(

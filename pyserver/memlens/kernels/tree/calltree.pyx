@@ -336,15 +336,16 @@ cdef uint32_t new_node(Vector *to_parents, Vector *to_names, uint32_t parent, ui
 
 
 def invert(const uint32_t[::1] parents, const uint32_t[::1] names, const uint8_t[::1] counted, uint32_t[::1] ends,
-           size_t most) -> tuple[Buffer, Buffer]:
+           size_t most, size_t most_steps) -> tuple[Buffer, Buffer]:
     """Invert a tree, so that innermost names are at the root. Returns ``(parents, names)`` of the new tree.
 
     Each node with a value of its own (``counted``) is a stack; ``ends`` receives the node at which the inverted stack
     ends, NEVER for other nodes. Stacks with a common beginning are a group, which is split where their names differ; a
     stack alone in its group, as most of them soon are, is added without comparisons. Raises OverflowError for a tree of
-    more than ``most`` nodes, and MemoryError.
+    more than ``most`` nodes, or if stacks that stay in one group, as those of nested calls of one name, take more than
+    ``most_steps`` frames; and MemoryError.
     """
-    cdef size_t node, first, last, count = 0
+    cdef size_t node, first, last, count = 0, steps = 0
     cdef uint32_t above, at, none = NONE
     cdef bint failed = False
     cdef Vector to_parents, to_names, groups
@@ -365,7 +366,7 @@ def invert(const uint32_t[::1] parents, const uint32_t[::1] names, const uint8_t
         group.first, group.last, group.node = 0, count, 0
         if not failed and count:
             failed = vector_push(&groups, &group) < 0
-        while groups.count and not failed and to_parents.count <= most:
+        while groups.count and not failed and to_parents.count <= most and steps <= most_steps:
             groups.count -= 1
             group = (<Group *> groups.data)[groups.count]
             if group.last - group.first == 1:
@@ -379,6 +380,7 @@ def invert(const uint32_t[::1] parents, const uint32_t[::1] names, const uint8_t
                     at = parents[at]
                 ends[stacks[group.first].stack] = above
                 continue
+            steps += group.last - group.first
             first = group.first + 1
             while first < group.last and stacks[first].name == stacks[group.first].name:
                 first += 1
@@ -406,7 +408,7 @@ def invert(const uint32_t[::1] parents, const uint32_t[::1] names, const uint8_t
                 first = last
     free(stacks)
     vector_free(&groups)
-    if failed or to_parents.count > most:
+    if failed or to_parents.count > most or steps > most_steps:
         full = not failed
         vector_free(&to_parents)
         vector_free(&to_names)

@@ -46,6 +46,9 @@ FEW_PART = 32
 """If stacks are fewer than this share of a tree's nodes, only the nodes that they reach are visited."""
 MOST_TURNED = 20_000_000
 """The most nodes of a bottom-up tree, about a gigabyte: deep stacks share few nodes there."""
+MOST_TURNED_FRAMES = 100_000_000
+"""The most frames of stacks with common ends that are gone through for it, some seconds: of 100,000 nested calls of one
+function, each with memory of its own, there are 5 billion."""
 
 
 class FlameOptions(Struct, frozen=True):
@@ -367,11 +370,12 @@ def _turned(shape: Shape, ends: U32) -> tuple[Shape, U32]:
     turned = np.empty(len(counted), np.uint32)
     try:
         parents, name = map(
-            np.asarray, kernel.invert(shape.parents, shape.name, counted, turned, MOST_TURNED)
+            np.asarray,
+            kernel.invert(shape.parents, shape.name, counted, turned, MOST_TURNED, MOST_TURNED_FRAMES),
         )
     except OverflowError:
         raise BadRequestError(
-            phrase("The bottom-up tree of these stacks has more than {most} boxes", most=MOST_TURNED),
+            phrase("These stacks are too many and too deep for a bottom-up tree"),
             advice=phrase("Collapse libraries, narrow the set with a filter, or show the tree top-down."),
         ) from None
     child, sibling = np.empty_like(parents), np.empty_like(parents)
