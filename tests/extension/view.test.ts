@@ -87,7 +87,7 @@ describe('a view', () => {
     assert.equal(server.count('memlens/open'), 1);
   });
 
-  it('says whether single letters are keys, to a page that is ready and when the setting changes', async () => {
+  it('says whether single letters are keys, to a page that is ready and when the setting changes', () => {
     settings['singleKeys'] = false;
     makeView();
     panel.received.fire({ type: 'ready' });

@@ -15,7 +15,7 @@ from memlens.kernels.base.interning cimport hash_bytes
 from memlens.kernels.base.owner cimport Owner
 from memlens.kernels.base.utf8 cimport write_utf8
 from memlens.kernels.base.vectors cimport (
-    Vector, column_of, vector_free, vector_init, vector_push, vector_push_u32, vector_reserve,
+    Vector, column_of, vector_free, vector_push, vector_push_u32, vector_reserve,
 )
 from memlens.packs.jvm.kernels.hprof cimport (
     CLASS_DUMP, INSTANCE_DUMP, OBJECT_ARRAY_DUMP, PRIMITIVE_ARRAY_DUMP, RUN_CHANGED, RUN_MORE, RUN_NO_MEMORY, RUN_OK,
