@@ -30,7 +30,10 @@ export function registerViewCommands(
       const items = inList(name, editors).map((command) => ({ label: titleOf(command), command }));
       await focusSettled(editors);
       const chosen = await pick(items, { title: `Memlens: ${titleOf(name)}` });
-      if (chosen !== undefined) await vscode.commands.executeCommand(`memlens.${chosen.command}`);
+      if (chosen === undefined) return;
+      // what it does may begin with a list, too
+      await focusSettled(editors);
+      await vscode.commands.executeCommand(`memlens.${chosen.command}`);
     });
   return vscode.Disposable.from(
     ...VIEW_COMMANDS.map((command) =>
@@ -45,7 +48,7 @@ export function registerViewCommands(
   );
 }
 
-/** Waits until the view has its focus back from the palette: a list that opens earlier would be closed by that. */
+/** Waits until the view has its focus back from a list: another that opens earlier would be closed by that. */
 function focusSettled({ active }: Pick<SnapshotEditorProvider, 'active'>): Promise<void> {
   return new Promise((resolve) => {
     if (active === undefined) {
