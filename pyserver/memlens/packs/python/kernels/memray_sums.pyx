@@ -60,7 +60,6 @@ cdef class Sums(Owner):
             self.error_offset = self.position + self.at
         return -1
 
-
     # ---- stacks ----
 
     cdef int switch_to(self, uint64_t id) noexcept nogil:
