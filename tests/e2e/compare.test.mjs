@@ -65,7 +65,7 @@ test('a click on a line that moved opens it here', async () => {
 
 /** Makes room: the picture would be too small beside the text. */
 async function alone() {
-  await vscode.execute('workbench.action.focusFirstEditorGroup');
+  await vscode.runCommand('View: Focus First Editor Group');
   await vscode.execute('workbench.action.closeEditorsInOtherGroups');
   const groups = vscode.page.locator('.editor-group-container');
   await until(async () => (await groups.count()) === 1, 'it fills the panel');

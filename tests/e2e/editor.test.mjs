@@ -241,7 +241,7 @@ test('a frame of a notebook opens its cell and line', async () => {
 
 test('a cell that was edited since is never guessed', async () => {
   await vscode.page.mouse.move(5, 5);
-  await vscode.execute('workbench.action.focusFirstEditorGroup');
+  await vscode.runCommand('View: Focus First Editor Group');
   const view = await SnapshotView.visible(vscode);
   await view.click(1);
   await view.selected(1);

@@ -235,7 +235,7 @@ test.describe('without a pointer', () => {
     assert.equal(allocation.size_bytes, largest);
     await press('Enter');
     await vscode.atLine(path.posix.basename(allocation.label.file), allocation.label.line);
-    await vscode.execute('workbench.action.focusFirstEditorGroup');
+    await vscode.runCommand('View: Focus First Editor Group');
     await press('Escape');
     await view.cleared();
   });

@@ -70,7 +70,7 @@ test.afterAll(async () => {
 
 /** Shows the first object of a type, and asks for its source. */
 async function openSource(type) {
-  await vscode.execute('workbench.action.focusFirstEditorGroup');
+  await vscode.runCommand('View: Focus First Editor Group');
   await boxesStandStill(view, () => view.frame.evaluate(() => window.memlensFlame?.boxes() ?? []));
   await view.locator('.filter-input').fill(`type:"=${type}"`);
   await view.pane('Types');

@@ -53,7 +53,7 @@ const ofWorkspace = (name) =>
 /** Shows the stack of an allocation, and clicks a frame of it. */
 async function clickFrame(name, place) {
   const allocation = NAMES.indexOf(name);
-  await vscode.execute('workbench.action.focusFirstEditorGroup');
+  await vscode.runCommand('View: Focus First Editor Group');
   await view.click(allocation);
   await view.selected(allocation);
   await view.locator('.panel .frames button', { hasText: place }).first().click();
