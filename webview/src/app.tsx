@@ -8,7 +8,7 @@ import type { ViewState } from '../../extension/shared/messages';
 import type { Problem, TimelineInfo } from '../../extension/shared/protocol.gen';
 import type { Api, HostMessage } from './api';
 import { savePicture, takeReport, type AskedSvg } from './shell/export';
-import { singleKeys } from './shell/keyboard';
+import { keySettings } from './shell/keyboard';
 import { never } from './shell/model';
 import { SnapshotView } from './timeline/view';
 import { learnFileNames } from './base/paths';
@@ -78,7 +78,7 @@ export class App {
           });
         return;
       case 'keys':
-        singleKeys.are = message.single;
+        keySettings.single = message.single;
         return;
       case 'failed':
         this.leave('failed');

@@ -7,12 +7,13 @@ import type { MenuEntry, MenuItem } from '../widgets/menu';
 import { t } from '../base/l10n';
 import { exactly, shorten } from '../base/text';
 import { besideBox, childBox, fillingBoxes, parentBox, type BoxFacts } from './boxes';
-import { panned, WHOLE, zoomed } from './camera';
+import { panned, zoomed } from './camera';
 import type { FlameGraph } from './graph';
 import { STACK_KEYS, type FlameAction } from './keys';
 import type { FlamePlot } from './plot';
 import { isDrawn } from './settings';
-import { amount, nameText, zoomSentence } from './words';
+import { amount, nameText } from './words';
+import { resetZoom, zoomToBox } from './zoom';
 
 export class FlameCommands {
   constructor(private readonly graph: FlameGraph) {}
@@ -91,13 +92,12 @@ export class FlameCommands {
   zoomTo(facts: BoxFacts | null): void {
     if (!facts) return;
     const { context, plot, question } = this.graph;
-    plot.zoomTo(facts.left, facts.value, facts.depth);
-    context.hear(zoomSentence(facts, plot.names, amount(facts.value, question.isCount)));
+    zoomToBox(plot, facts, amount(facts.value, question.isCount), (text) => context.hear(text));
   }
 
   private toWhole(): void {
-    this.graph.plot.moveTo(WHOLE, true);
-    this.graph.context.hear(t('Zoom reset'));
+    const { context, plot } = this.graph;
+    resetZoom(plot, (text) => context.hear(text));
   }
 
   zoomToNode(node: FlameNode): void {

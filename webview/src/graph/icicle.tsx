@@ -12,7 +12,8 @@ import { listenToPointer, type BoxPresses } from '../flame/input';
 import { BOX_KEYS, type FlameAction } from '../flame/keys';
 import { FlamePlot } from '../flame/plot';
 import { exposeFlameForTests } from '../flame/test-hook';
-import { nameText, Places, zoomSentence } from '../flame/words';
+import { nameText, Places } from '../flame/words';
+import { resetZoom, zoomToBox } from '../flame/zoom';
 import { MORE } from '../../../extension/shared/flame-geometry';
 import { Bar } from '../widgets/bar';
 import { svgTheme, type AskedSvg } from '../shell/export';
@@ -344,13 +345,11 @@ export class Icicle {
   private zoomTo(facts: BoxFacts | null): void {
     if (!facts) return;
     const { plot, context } = this;
-    plot.zoomTo(facts.left, facts.value, facts.depth);
-    context.hear(zoomSentence(facts, plot.names, totalText(this.form.tree, facts.value)));
+    zoomToBox(plot, facts, totalText(this.form.tree, facts.value), (text) => context.hear(text));
   }
 
   private toWhole(): void {
-    this.plot.moveTo(WHOLE, true);
-    this.context.hear(t('Zoom reset'));
+    resetZoom(this.plot, (text) => this.context.hear(text));
   }
 
   private run(action: FlameAction): boolean {

@@ -3,7 +3,7 @@
 import type { KeyTable } from './key-table';
 
 /** Whether letters, digits and signs by themselves are keys of views, which the user may not want. */
-export const singleKeys = { are: true };
+export const keySettings = { single: true };
 
 const SCROLL_KEYS = /^(Arrow|Page|Home|End)/;
 
@@ -20,7 +20,7 @@ export function listenForKeys<A extends string>(
   window.addEventListener(
     'keydown',
     (event) => {
-      if (help.isOpen || isTaken(event) || (!singleKeys.are && isSingle(event))) return;
+      if (help.isOpen || isTaken(event) || (!keySettings.single && isSingle(event))) return;
       const action = table.actionOf(event);
       if (action === null) return;
       event.preventDefault();
