@@ -252,7 +252,7 @@ def _read(folder: Path, file: str, entry: ColumnEntry) -> Array:
 
 
 def _reading(folder: Path, file: str, entry: ColumnEntry) -> Generator[None, None, Array]:
-    """Return a column after steps, of which each unpacks a part of it. Raises :class:`ArchiveError`."""
+    """Unpack a column, a part of it in each step, and return it. Raises :class:`ArchiveError`."""
     dtype = _dtype_of(file, entry)
     if not entry.count:
         return np.empty(0, dtype)

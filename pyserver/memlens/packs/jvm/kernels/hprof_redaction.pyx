@@ -409,7 +409,7 @@ cdef class Redaction(Order):
     cdef void put_thread(self, uint8_t *out, const uint8_t *at) noexcept nogil:
         """Write the number of a thread: the first one that is written has 1, and no thread 0."""
         cdef uint32_t serial = u32_at(at)
-        # where memory isn't enough for it, it is none's
+        # out of memory, the number is 0, as of an object without a thread
         cdef CountRow *row = counts_row(&self.threads, <uint64_t> serial + 1) if serial else NULL
         if row != NULL and row.first == 0:
             row.first = <uint32_t> self.threads.count
