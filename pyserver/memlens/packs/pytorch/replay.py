@@ -328,9 +328,9 @@ class Trace:
             )  # fmt: skip
         replay = done[0]
         difference = abs(replay.peak_reserved_bytes - self.recorded_peak_bytes)
-        is_close = difference <= _CLOSE * self.recorded_peak_bytes
         return Calibration(
             exact=not difference
+            and bool(replay.addresses)
             and replay.segments == replay.segments_equal
             and replay.addresses == replay.addresses_equal,
             segments=replay.segments,
@@ -339,14 +339,20 @@ class Trace:
             addresses_equal=replay.addresses_equal,
             peak_reserved_bytes=replay.peak_reserved_bytes,
             recorded_peak_reserved_bytes=self.recorded_peak_bytes,
-            reason=None
-            if is_close
-            else phrase(
-                "with its own settings the replay reserves {replayed} at the peak, and {recorded} were reserved",
-                replayed=format_bytes(replay.peak_reserved_bytes),
-                recorded=format_bytes(self.recorded_peak_bytes),
-            ),
+            reason=self._unproven(replay.addresses, replay.peak_reserved_bytes),
         )
+
+    def _unproven(self, addresses: int, peak_bytes: int) -> Text | None:
+        """Why a replay with the recorded settings doesn't show that others can be believed; None if it does."""
+        if not addresses:
+            return phrase("it has no allocations that would show how exact a replay is")
+        if abs(peak_bytes - self.recorded_peak_bytes) > _CLOSE * self.recorded_peak_bytes:
+            return phrase(
+                "with its own settings the replay reserves {replayed} at the peak, and {recorded} were reserved",
+                replayed=format_bytes(peak_bytes),
+                recorded=format_bytes(self.recorded_peak_bytes),
+            )
+        return None
 
     def failure(self) -> Failure | None:
         """The first request that failed in the trace."""

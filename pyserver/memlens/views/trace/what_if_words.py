@@ -48,8 +48,6 @@ def exactness(found: Calibration) -> Text:
     """Return how exactly the replay reproduces the trace, or why it can't be replayed."""
     if found.reason is not None:
         return phrase("This trace can't be replayed: {reason}", reason=found.reason)
-    if not found.addresses:
-        return phrase("The trace has no allocations that would show how exact its replay is")
     if found.exact:
         allocations = phrase(
             plural(found.addresses, "the {n} allocation", "all {n} allocations"), n=found.addresses

@@ -13,6 +13,7 @@ from tests.python.conftest import real_programs
 from tests.python.test_allocator import open_data
 
 from memlens.errors import BadRequestError
+from memlens.packs.pytorch.replay_requests import ALLOC
 from memlens.packs.pytorch.replay_settings import Settings, parse
 from memlens.packs.pytorch.tests.reference_allocator import (
     FREE,
@@ -320,6 +321,18 @@ def test_a_trace_that_begins_in_the_middle_is_reproduced(
     assert exact >= 9
 
 
+def test_nothing_is_concluded_from_a_trace_that_only_frees(
+    made: Callable[[dict[str, Any]], Snapshot],
+) -> None:
+    steps: list[Step] = [("malloc", number, 30 << 20, 0, (0, 0)) for number in range(4)]
+    steps += [("request", number, 0, 0, (0, 0)) for number in range(4)]
+    allocator = served(steps)
+    lost = next(at for at, event in enumerate(allocator.events) if event["action"] == "free_requested")
+    found = what_if(made(allocator.snapshot(lost=lost)))
+    assert str(found.calibration.reason) == "it has no allocations that would show how exact a replay is"
+    assert len(found.rows) == 1
+
+
 def test_garbage_is_collected_where_that_changes_what_is_reserved(
     made: Callable[[dict[str, Any]], Snapshot],
 ) -> None:
@@ -391,7 +404,8 @@ def test_real_traces_are_reproduced(path: Path, looked_at: Callable[[Path], Snap
     for device in snapshot.timeline.devices:
         found = what_if(snapshot, device.device)
         assert found.calibration.exact == (found.calibration.reason is None), path
-        if path.name.startswith("cpu_profile") or not device.events:
+        allocates = ALLOC in snapshot.device(device.device).event_action
+        if path.name.startswith("cpu_profile") or not allocates:
             assert found.calibration.reason is not None
             continue
         assert found.calibration.exact
