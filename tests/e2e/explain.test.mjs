@@ -74,7 +74,7 @@ test('the lens above a message in a log shows what it says', async () => {
 test('a selection is explained by the command, and a text without a message is refused with what is known', async () => {
   await selectAll('cuda.log');
   await vscode.runCommand('Memlens: Explain Memory Error…');
-  const text = await preview('PyTorch was refused 1.50 GiB on GPU 0');
+  const text = await preview('PyTorch could not allocate 1.50 GiB on GPU 0');
   assert.match(text, /expandable_segments:True/);
   await selectAll('quiet.log');
   await vscode.runCommand('Memlens: Explain Memory Error…');

@@ -128,7 +128,7 @@ walk('what would have helped?', OOM, async (view) => {
      WHERE action = 'oom' AND device = 1 AND notes.name = 'device_free'`,
   );
   assertBytes(said, 'model.py:24: ', asked);
-  assertBytes(said, 'asked for, ', free);
+  assertBytes(said, 'requested, ', free);
 });
 
 walk('what grew in the Go service?', 'go.pprof', async (view) => {

@@ -236,7 +236,7 @@ def test_roots_without_an_object_and_circles_of_superclasses_are_counted(tmp_pat
         dump.add(0xFF, "P", root)
     said = warnings(tmp_path / "a.hprof", dump.end())
     assert "Roots left out because their objects are not in the file: 2." in said["missing-roots"]
-    assert "Circles of superclasses: 2." in said["circular-classes"]
+    assert "Cycles of superclasses: 2." in said["circular-classes"]
 
     graph = perfetto_files.graph_packet(
         objects=[{"id": 8, "type": 1, "size": 8}],
@@ -248,7 +248,7 @@ def test_roots_without_an_object_and_circles_of_superclasses_are_counted(tmp_pat
     )
     said = warnings(tmp_path / "a.pftrace", perfetto_files.trace([graph]))
     assert "not in the file: 1." in said["missing-roots"]
-    assert "Circles of superclasses: 1." in said["circular-classes"]
+    assert "Cycles of superclasses: 1." in said["circular-classes"]
 
 
 @pytest.mark.parametrize("value", ["40.5", "null", "-40", '"40"'])

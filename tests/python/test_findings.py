@@ -248,7 +248,7 @@ def test_out_of_memory(opened: Opened, tmp_path: Path) -> None:
         first, found = headline(snapshot, None), rules(snapshot)
     assert first.rule == "out_of_memory"
     assert first.text == (
-        "Out of memory at model.py:3: 40 MiB asked for, 10 MiB free. "
+        "Out of memory at model.py:3: 40 MiB requested, 10 MiB free. "
         "50 MiB of 60 MiB in use: model.py:2 30 MiB (60%); model.py:1 20 MiB (40%). "
         "Without what model.py:2 (layer2) allocates the request gets its memory: replayed without it, "
         "the trace reserves 60 MiB at the peak. By itself, no allocator setting would have helped."

@@ -273,7 +273,7 @@ def test_two_devices_run_out_of_memory_for_two_reasons(tmp_path: Path) -> None:
     assert zero.retry is None
 
     assert one.verdict == "fragmented"
-    assert one.headline.text.startswith("60 MiB were asked for and the device had")
+    assert one.headline.text.startswith("60 MiB were requested and the device had")
     (usable,) = [place for place in one.places if place.why == "usable"]
     assert usable.largest_bytes < 60 * MIB <= usable.bytes + (one.device_free_bytes or 0)
     # 50 MiB would have been left on the device, as blocks of 3 MiB hold pages of 20 MiB
@@ -392,7 +392,7 @@ def test_the_command_line_explains(tmp_path: Path, capsys: pytest.CaptureFixture
     answers = json.loads(capsys.readouterr().out)
     assert [answer["verdict"] for answer in answers] == ["too_large", "fragmented", "fragmented"]
     assert main(["info", str(path), *cache]) == 0
-    assert "out of memory, device 0, event 5: 400 MiB were asked for" in capsys.readouterr().out
+    assert "out of memory, device 0, event 5: 400 MiB were requested" in capsys.readouterr().out
 
 
 def test_a_file_without_an_event_is_reported(
@@ -421,21 +421,21 @@ def asked(opened: Callable[[Path], Snapshot], tmp_path: Path, stacks: list[Any],
     snapshot = opened(path)
     answers = [oom(snapshot, 0, number) for number in range(len(stacks))]
     lines = list(report(answers, marks(snapshot), snapshot.info))
-    assert [line.strip() for line in lines if " asked for at " in line or "was recorded" in line] == [
+    assert [line.strip() for line in lines if " requested at " in line or "was recorded" in line] == [
         answer.asked_by.text for answer in answers
     ]
     for answer in answers:
-        assert (answer.asked_at is None) == (not answer.asked_by.text.startswith("asked for at "))
+        assert (answer.asked_at is None) == (not answer.asked_by.text.startswith("requested at "))
     sentences = [each.text for each in findings(snapshot, 0, 100).findings if each.rule == "out_of_memory"]
     if sentences:
         assert headline(snapshot, 0).text.startswith(sentences[0].partition(" Try ")[0])
     for answer, sentence in zip(answers[:MOST_EVENTS], sentences, strict=True):
         at = answer.asked_at
         if at is None:
-            assert sentence.startswith(f"Out of memory: 1 MiB asked for, 9 B free; {answer.asked_by}.")
+            assert sentence.startswith(f"Out of memory: 1 MiB requested, 9 B free; {answer.asked_by}.")
         else:
             name = re.split(r"[/\\]", at.file)[-1]
-            assert sentence.startswith(f"Out of memory at {name}:{at.line}: 1 MiB asked for, 9 B free.")
+            assert sentence.startswith(f"Out of memory at {name}:{at.line}: 1 MiB requested, 9 B free.")
     return [answer.asked_by.text for answer in answers]
 
 
@@ -458,7 +458,7 @@ def test_where_real_requests_came_from(
         user = [f for f in python if source_frame(f["filename"], f["line"], f["name"]).kind == USER]
         if python:
             best = (user or python)[0]
-            assert reported == f"asked for at {best['filename']}:{best['line']} {best['name']}"
+            assert reported == f"requested at {best['filename']}:{best['line']} {best['name']}"
         elif not any("): " in f["name"] for f in frames):  # the profiler stores places in names
             assert reported.startswith("no Python frame was recorded for the request")
         assert "unwind" not in reported

@@ -30,6 +30,7 @@ IN_TEXTS = {
     "timestamp": r"(?i)\b(?:at|to|from) (?:a|the|this|that) timestamp",
     "tensor": r"(?i)\b(?:live|freed|allocated|leaked) tensors?\b",
     "block": r"(?i)\b(?:leaked|temporary) blocks?\b",
+    "asked for": r"(?i)(?:bytes|memory|much|amount|[KMG]iB|\}) (?:was |were |is |that was )?asked for\b",
     "active": r"(?i)\bactive (?:bytes|allocations|set)\b",
     "active memory": r"(?i)\bactive memory\b",
     "lost": r"(?i)\blost (?:allocations?|memory|blocks?|bytes)\b",

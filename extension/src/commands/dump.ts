@@ -26,7 +26,7 @@ export function registerDumpCommand(editors: SnapshotEditorProvider, server: Ser
       if (items.length === 0) {
         void showInformation(
           vscode.l10n.t(
-            'Nothing of yours can be dumped: no process runs Java, Node.js, .NET, or Python 3.14 or later, and no browser with --remote-debugging-port.',
+            'You have no process that can be dumped: none runs Java, Node.js, .NET, or Python 3.14 or later, and there is no browser with --remote-debugging-port.',
           ),
         );
         return;

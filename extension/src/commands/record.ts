@@ -84,7 +84,9 @@ async function record(
 ): Promise<void> {
   const start = {
     label: vscode.l10n.t('Run a Program…'),
-    detail: vscode.l10n.t('Of Python, Node.js or Java, in a terminal; it leaves a file whatever ends it'),
+    detail: vscode.l10n.t(
+      'A Python, Node.js or Java program, in a terminal; it leaves a file however it ends',
+    ),
     alwaysShow: true,
   };
   const listed = await programs(server, ({ recordings }) => recordings.length > 0);

@@ -53,7 +53,7 @@ async function askForNames(name: string): Promise<boolean | undefined> {
     },
     {
       label: vscode.l10n.t('Replace Names'),
-      detail: vscode.l10n.t('Your own names are replaced; a mapping file, for you alone, leads back.'),
+      detail: vscode.l10n.t('Your own names are replaced; a mapping file, for you alone, restores them.'),
       rename: true,
     },
   ];
@@ -65,7 +65,7 @@ async function askForNames(name: string): Promise<boolean | undefined> {
 function askForMapping(target: vscode.Uri): Thenable<vscode.Uri | undefined> {
   const name = `${path.posix.basename(target.path).split('.')[0]}.mapping.txt`;
   return saveDialog({
-    title: vscode.l10n.t('Save the Mapping That Leads Back to the Names'),
+    title: vscode.l10n.t('Save the Mapping to the Original Names'),
     defaultUri: vscode.Uri.file(path.join(os.homedir(), name)),
   });
 }
@@ -83,7 +83,7 @@ async function offer(
           'The dump was saved without its values. Names of classes, fields, functions, threads and files are still in it.',
         )
       : vscode.l10n.t(
-          'The dump was saved without its values and names. {0} leads back to the names: keep it private.',
+          'The dump was saved without its values and names. {0} restores the names: keep it private.',
           path.basename(mapping),
         );
   const chosen = await showInformation(`${said} ${note}`.trim(), open, reveal);

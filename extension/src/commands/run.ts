@@ -29,7 +29,7 @@ export function registerRunCommand(
       const program = await input({
         title: vscode.l10n.t('Run and Record'),
         prompt: vscode.l10n.t(
-          'The command line of a program of Python, Node.js or Java. Its memory is recorded, and the file that it leaves is opened.',
+          'The command line of a Python, Node.js or Java program. Its memory is recorded, and the file is opened when it ends.',
         ),
         value: document === undefined ? '' : await commandLineOf(document, log),
         validateInput: (text) =>

@@ -13,7 +13,7 @@ Memory = Literal["heap", "outside", "device", "process", "unknown"]
 
 ENDED_BY = {
     "kernel": phrase("the kernel, by SIGKILL: nothing in the program ran afterwards"),
-    "runtime": phrase("the runtime, which didn't get memory"),
+    "runtime": phrase("the runtime, which could not get memory"),
     "manager": phrase("a program that looks after others, not the kernel and not the program itself"),
     "nobody": phrase("nobody: the text says where memory is"),
     "unknown": phrase("the text doesn't say"),

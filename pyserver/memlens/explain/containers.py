@@ -224,8 +224,8 @@ def killed_in_slurm(log: Log, number: int) -> Explanation | None:
         memory="process",
         conclusions=[
             phrase(
-                "`sacct -j JOB -o JobID,State,MaxRSS,ReqMem` says how much was asked for and, sampled, "
-                "how much was used."
+                "`sacct -j JOB -o JobID,State,MaxRSS,ReqMem` says how much was requested and, sampled, how "
+                "much was used."
             )
         ],
         settings=[phrase("The limit is Slurm's: --mem or --mem-per-cpu of the job.")],

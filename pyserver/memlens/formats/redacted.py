@@ -126,10 +126,10 @@ def _redirected(count: int) -> FileWarning:
     said = phrase(
         plural(
             count,
-            "{n} reference to a value that the runtime shares, such as true, a small number or an enum's constant, "
-            "leads to one of its kind; elements aren't where they were.",
-            "{n} references to values that the runtime shares, such as true, small numbers or an enum's constants, "
-            "lead to one of each kind; elements aren't where they were.",
+            "{n} reference to a value that the runtime shares, such as true, a small number or an enum "
+            "constant, now leads to one value of its kind; elements are in another order.",
+            "{n} references to values that the runtime shares, such as true, small numbers or enum "
+            "constants, now lead to one value of each kind; elements are in another order.",
         ),
         n=count,
     )

@@ -32,7 +32,7 @@ _SAID: dict[str, Callable[[int], Text]] = {
     "dangling": lambda n: phrase("References left out because their objects are not in the file: {n}.", n=n),
     "missing_roots": lambda n: phrase("Roots left out because their objects are not in the file: {n}.", n=n),
     "circular_classes": lambda n: phrase(
-        "Circles of superclasses: {n}. One class of each inherits nothing.", n=n
+        "Cycles of superclasses: {n}. One class of each inherits nothing.", n=n
     ),
     "duplicate_ids": lambda n: phrase(
         "Objects at the address of an earlier one: {n}. References lead to the earlier one.", n=n

@@ -222,7 +222,7 @@ export class Compare {
       case 'profile': {
         if (this.sharedValues.length > 0 || this.otherValues.length > 0) return null;
         const titles = info.values.map(({ title }) => `“${said(title)}”`);
-        return t('{0} measures nothing that this profile does. It has {1}.', name, titles.join(', '));
+        return t('{0} has no value in common with this profile. It has {1}.', name, titles.join(', '));
       }
       default:
         return never(info);

@@ -165,7 +165,7 @@ class ComparePane implements Pane {
       this.sets = null;
       this.clear(
         t(
-          '{0} does not measure “{1}”. Choose above what both have, or another value of the other.',
+          '{0} does not measure “{1}”. Choose a value above that both have, or another value of the other file.',
           compare.other?.name ?? t('The other'),
           said(lacking.value.title),
         ),

@@ -39,7 +39,7 @@ export function FlameCard({ facts, name, figures, detail, colour, places }: Flam
         <bdi class={facts.more ? '' : 'code'}>{shorten(titleOf(facts, name), 120)}</bdi>
       </div>
       {detail !== '' && <div class="muted">{detail}</div>}
-      {facts.more && <div class="muted">{t('Each under half a pixel here: zoom in to see them')}</div>}
+      {facts.more && <div class="muted">{t('Each smaller than half a pixel here: zoom in to see them')}</div>}
       {where !== '' && (
         <div class="muted">
           <bdi>{shorten(where, 300)}</bdi>

@@ -108,7 +108,7 @@ function Others({ queries }: { readonly queries: Queries }): VNode {
           queries={queries}
           asked="both"
           text={t('Both')}
-          title={t('Ask {0} as well, and show the rows side by side', visible(other))}
+          title={t('Query {0} as well, and show the rows side by side', visible(other))}
         />
       )}
       {series > 0 && (
@@ -116,7 +116,7 @@ function Others({ queries }: { readonly queries: Queries }): VNode {
           queries={queries}
           asked="series"
           text={t('Series')}
-          title={t('Ask all {0} dumps of the series, and show the rows side by side', count(series))}
+          title={t('Query all {0} dumps of the series, and show the rows side by side', count(series))}
         />
       )}
       {((asked.value === 'both' && other !== null) || (asked.value === 'series' && series > 0)) && (

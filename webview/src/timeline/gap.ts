@@ -14,7 +14,7 @@ export interface GapPart {
 /** The parts that add up to what is reserved; those that are nothing at this moment are left out, but the first. */
 export function gapParts(gap: Gap): GapPart[] {
   const parts: GapPart[] = [
-    { name: t('Requested'), bytes: gap.requested_bytes, why: t('what was asked for, in blocks in use') },
+    { name: t('Requested'), bytes: gap.requested_bytes, why: t('what was requested, in blocks in use') },
     {
       name: t('Rounding'),
       bytes: gap.rounding_bytes,

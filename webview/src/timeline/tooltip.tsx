@@ -99,8 +99,8 @@ function Merged({ merged }: { readonly merged: NonNullable<TooltipModel['merged'
       </div>
       <div class="muted">
         {merged.count === 1
-          ? t('Under a pixel here: zoom in to see it')
-          : t('Each under a pixel here: zoom in to see them')}
+          ? t('Smaller than a pixel here: zoom in to see it')
+          : t('Each smaller than a pixel here: zoom in to see them')}
       </div>
       {merged.there && <There of={merged.there} />}
     </div>

@@ -228,5 +228,5 @@ def _outcome(row: Run) -> str:
         return ""
     missing = "" if failure.missing_bytes is None else f", {format_bytes(failure.missing_bytes)} missing"
     return (
-        f": out of memory at event {failure.event:,} ({format_bytes(failure.asked_bytes)} asked for{missing})"
+        f": out of memory at event {failure.event:,} ({format_bytes(failure.asked_bytes)} requested{missing})"
     )

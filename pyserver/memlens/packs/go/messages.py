@@ -20,12 +20,12 @@ def fatal_error(log: Log, number: int) -> Explanation | None:
         if found := _BLOCK.search(line):
             first = each
             amounts = [
-                Amount(phrase("asked for"), int(found[1])),
+                Amount(phrase("requested"), int(found[1])),
                 Amount(phrase("in use by the runtime"), int(found[2])),
             ]
             break
     return Explanation(
-        title=phrase("Go's runtime got no memory from the system"),
+        title=phrase("Go's runtime could not get memory from the system"),
         first_line=first + 1,
         last_line=number + 1,
         ended_by="runtime",
@@ -54,7 +54,8 @@ def no_stack(log: Log, number: int) -> NotMemory | None:
         return None
     return NotMemory(
         title=phrase(
-            "A goroutine's stack reached its limit, which is about the depth of calls, not about the heap"
+            "A goroutine's stack reached its limit because calls are nested too deeply; that has nothing to "
+            "do with the heap"
         ),
         advice=phrase("The repeated functions in its stack are the recursion."),
         first_line=number + 1,

@@ -264,7 +264,7 @@ PACK = Pack(
         ),
         Message(
             name="java-hs-err",
-            title=phrase("hs_err files of a virtual machine that got no memory"),
+            title=phrase("hs_err files of a virtual machine that could not get memory"),
             signs=("There is insufficient memory for the Java Runtime Environment",),
             read=Part(f"{_HERE}.messages:hs_err"),
         ),

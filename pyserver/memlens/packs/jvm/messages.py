@@ -51,8 +51,8 @@ _REASONS = (
         ("Java heap space",),
         "heap",
         phrase(
-            "The heap was full of objects that are still reachable, or the object that was asked for is "
-            "larger than what was free. The line is where memory ran out, not necessarily what keeps it."
+            "The heap was full of objects that are still reachable, or the requested object is larger than "
+            "what was free. The line is where memory ran out, not necessarily what keeps it."
         ),
         phrase("-Xmx, or -XX:MaxRAMPercentage of the container's memory (a quarter of it if neither is given)."),
     ),
@@ -103,10 +103,10 @@ _REASONS = (
         ),
         "heap",
         phrase(
-            "An array of about two billion items was asked for, more than there can be: no limit helps. "
-            "Usually a length was computed wrongly, or a buffer grew without end."
+            "The program requested an array of about two billion items, more than an array can have: no "
+            "limit helps. Usually a length was computed wrongly, or a buffer grew without end."
         ),
-        phrase("None: the line that asks for it has to change."),
+        phrase("None: the line that requests it has to change."),
     ),
     _Reason(
         ("Map failed",),
@@ -133,7 +133,7 @@ def out_of_memory_error(log: Log, number: int) -> Explanation | NotMemory | None
     if known is None and native is None:
         return NotMemory(
             title=phrase(
-                "The reason of this OutOfMemoryError is none that Memlens knows: {reason}",
+                "Memlens doesn't know the reason of this OutOfMemoryError: {reason}",
                 reason=plain_name(reason),
             ),
             advice=phrase("A library may throw it for a limit of its own; its stack says where."),
@@ -143,17 +143,18 @@ def out_of_memory_error(log: Log, number: int) -> Explanation | NotMemory | None
     amounts: list[Amount] = []
     if direct := _DIRECT.search(reason):
         labels = (
-            phrase("asked for"),
+            phrase("requested"),
             phrase("allocated in direct buffers"),
             phrase("limit of direct buffers"),
         )
         amounts = [Amount(label, int(size)) for label, size in zip(labels, direct.groups(), strict=True)]
     conclusions, settings = list[Text](), list[Text]()
     if native is not None:
-        amounts = [Amount(phrase("asked for"), int(native[1]))]
+        amounts = [Amount(phrase("requested"), int(native[1]))]
         conclusions.append(
             phrase(
-                "The virtual machine itself got no memory from the system ({purpose}), which is outside of the heap.",
+                "The virtual machine itself could not get memory from the system ({purpose}); that memory is "
+                "outside of the heap.",
                 purpose=plain_name(native[2]),
             )
         )
@@ -254,10 +255,10 @@ def hs_err(log: Log, number: int) -> Explanation | NotMemory | None:
     if failed is None:
         return None
     facts, last = _report(log, number)
-    asked = Amount(phrase("asked for"), int(failed[2]))
+    asked = Amount(phrase("requested"), int(failed[2]))
     conclusions = [
         phrase(
-            "The system gave the virtual machine no memory ({purpose}). That isn't an OutOfMemoryError: "
+            "The system refused memory to the virtual machine ({purpose}). That isn't an OutOfMemoryError: "
             "the heap may have had room.",
             purpose=plain_name(failed[3].strip().rstrip(".") or failed[1]),
         )
@@ -279,7 +280,7 @@ def hs_err(log: Log, number: int) -> Explanation | NotMemory | None:
         conclusions.append(phrase("It was started with {options}.", options=plain_name(options)))
     return Explanation(
         title=phrase(
-            "The Java virtual machine ended because the system refused it {asked}",
+            "The Java virtual machine ended because it could not get {asked} from the system",
             asked=format_bytes(asked.bytes),
         ),
         first_line=number + 1,
@@ -338,7 +339,7 @@ def crash(log: Log, number: int) -> Explanation | NotMemory | None:
         if found := _CRASH.match(line):
             return NotMemory(
                 title=phrase(
-                    "The Java virtual machine crashed by {signal}, which isn't for want of memory",
+                    "The Java virtual machine crashed with {signal}, which isn't caused by a lack of memory",
                     signal=found[1],
                 ),
                 advice=phrase("The problematic frame, some lines below, says in whose code."),
@@ -464,7 +465,9 @@ def no_stack(log: Log, number: int) -> NotMemory | None:
     if "java.lang.StackOverflowError" not in log.line(number):
         return None
     return NotMemory(
-        title=phrase("A StackOverflowError is about the depth of calls, not about the heap"),
+        title=phrase(
+            "A StackOverflowError means that calls are nested too deeply; it has nothing to do with the heap"
+        ),
         advice=phrase("The repeated frames in its stack are the recursion; -Xss is the size of a stack."),
         first_line=number + 1,
     )

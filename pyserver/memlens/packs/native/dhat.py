@@ -243,8 +243,8 @@ def _impossible(header: _Header, points: Column) -> list[FileWarning]:
     wrong = np.any([points[part] > points[whole] for part, whole in pairs], axis=0)
     if header.bklt and wrong.any():
         said = phrase(
-            "Program points with more live at some time than they ever allocated: {n}, the first is number {first} of "
-            "the file. Their figures are shown as they stand.",
+            "Program points with more live at some time than they ever allocated: {n}, the first is number "
+            "{first} of the file. Their figures are shown as recorded.",
             n=int(np.count_nonzero(wrong)),
             first=int(np.flatnonzero(wrong)[0]) + 1,
         )

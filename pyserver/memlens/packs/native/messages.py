@@ -33,7 +33,7 @@ def failed_allocation(log: Log, number: int) -> Explanation | None:
         last_line=number + 1,
         ended_by="runtime",
         memory="process",
-        amounts=[] if rust is None else [Amount(phrase("asked for"), int(rust[1]))],
+        amounts=[] if rust is None else [Amount(phrase("requested"), int(rust[1]))],
         conclusions=[_REFUSED],
         settings=[_SETTING],
     )
@@ -52,7 +52,7 @@ def no_fault(log: Log, number: int) -> NotMemory | None:
         return None
     return NotMemory(
         title=phrase(
-            '"{what}" is a wrong access to memory, not want of it', what=found[0].partition(": ")[0]
+            '"{what}" is an invalid memory access, not a lack of memory', what=found[0].partition(": ")[0]
         ),
         advice=phrase(
             "A debugger on its core dump, or a build with -fsanitize=address, says where. A stack that "

@@ -317,7 +317,7 @@ class _Capture:
             ))  # fmt: skip
         if call := self.reader.flat_since:
             add("overlapping-mappings", phrase(
-                "Mappings lie over each other so often that from call {n} of mmap and munmap on what is mapped over "
+                "Mappings overlap so often that from call {n} of mmap and munmap on, what is mapped over "
                 "counts as freed; memray's curve counts it until it is unmapped.",
                 n=call,
             ))  # fmt: skip

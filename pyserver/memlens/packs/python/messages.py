@@ -28,13 +28,13 @@ def memory_error(log: Log, number: int) -> Explanation | None:
         return None
     amounts, conclusions = list[Amount](), []
     array = _ARRAY.search(found[1] or "")
-    asked = amount_of(phrase("asked for"), array[1], array[2]) if array else None
+    asked = amount_of(phrase("requested"), array[1], array[2]) if array else None
     if array is not None and asked is not None:
         amounts.append(asked)
         conclusions.append(
             phrase(
-                "It was for one array of {type} with the shape {shape}: if that is larger than meant, an operation has "
-                "broadcast or multiplied it.",
+                "It was for one array of {type} with the shape {shape}: if that is larger than intended, an "
+                "operation has broadcast or multiplied it.",
                 type=plain_name(array[4]),
                 shape=plain_name(array[3]),
             )
@@ -52,11 +52,11 @@ def memory_error(log: Log, number: int) -> Explanation | None:
             break
     conclusions.append(
         phrase(
-            "The system refused the memory when it was asked for; the process went on, and could have caught the error."
+            "The system refused the request for memory; the process went on, and could have caught the error."
         )
     )
     return Explanation(
-        title=phrase("Python got no memory from the system: MemoryError"),
+        title=phrase("Python could not get memory from the system: MemoryError"),
         first_line=first + 1,
         last_line=number + 1,
         ended_by="runtime",
@@ -72,7 +72,9 @@ def no_recursion(log: Log, number: int) -> NotMemory | None:
     if not log.line(number).startswith("RecursionError: "):
         return None
     return NotMemory(
-        title=phrase("A RecursionError is about the depth of calls, not about memory"),
+        title=phrase(
+            "A RecursionError means that calls are nested too deeply; it has nothing to do with memory"
+        ),
         advice=phrase("The repeated lines of its traceback are the recursion."),
         first_line=number + 1,
     )

@@ -32,7 +32,7 @@ _PATTERNS = {
 }
 _OTHER = re.compile(rf"Process \d{{1,10}} has {_SIZE} memory in use")
 _LABELS = {
-    "asked": phrase("asked for"),
+    "asked": phrase("requested"),
     "total": phrase("memory of the device"),
     "free": phrase("free on the device"),
     "allowed": phrase("allowed for this process"),
@@ -65,10 +65,14 @@ def out_of_memory(log: Log, number: int) -> Explanation | NotMemory | None:
     device = _DEVICE.search(text)
     size = format_bytes(sizes["asked"].bytes)
     title = (
-        phrase("PyTorch was refused {asked} on a GPU ({backend} out of memory)", asked=size, backend=asked[1])
+        phrase(
+            "PyTorch could not allocate {asked} on a GPU ({backend} out of memory)",
+            asked=size,
+            backend=asked[1],
+        )
         if device is None
         else phrase(
-            "PyTorch was refused {asked} on GPU {device} ({backend} out of memory)",
+            "PyTorch could not allocate {asked} on GPU {device} ({backend} out of memory)",
             asked=size,
             device=device[1],
             backend=asked[1],
@@ -152,15 +156,15 @@ def _judged(sizes: dict[str, Amount]) -> tuple[list[Text], list[Text]]:
     if total is not None and _is_less(total, asked):
         conclusions.append(
             phrase(
-                "The request alone is more than the whole device has: usually a shape isn't the one that was meant."
+                "The request alone is more than the whole device has: usually a shape isn't the intended one."
             )
         )
     elif unallocated is not None and not _is_less(unallocated, asked):
         conclusions.append(
             phrase(
-                "PyTorch held {size} without allocations in it, as much as was asked for or more, but not in one piece "
-                "that this request could use: between live allocations (fragmentation), or kept for other streams or "
-                "private pools.",
+                "PyTorch held {size} without allocations in it, at least as much as was requested, but not "
+                "in one piece that this request could use: between live allocations (fragmentation), or kept "
+                "for other streams or private pools.",
                 size=format_bytes(unallocated.bytes),
             )
         )
@@ -252,7 +256,7 @@ def cpu_allocator(log: Log, number: int) -> Explanation | None:
     asked = int(found[1])
     return Explanation(
         title=phrase(
-            "PyTorch was refused {asked} of the machine's memory for a tensor on the CPU",
+            "PyTorch could not allocate {asked} of the machine's memory for a tensor on the CPU",
             asked=format_bytes(asked),
         ),
         first_line=number + 1,
@@ -294,7 +298,7 @@ def mps(log: Log, number: int) -> Explanation | None:
     asked = amounts[3]
     return Explanation(
         title=phrase(
-            "PyTorch was refused {asked} of MPS in its {pool} pool",
+            "PyTorch could not allocate {asked} in the {pool} pool of MPS",
             asked=format_bytes(asked.bytes) if asked else "?",
             pool=plain_name(found[9]),
         ),

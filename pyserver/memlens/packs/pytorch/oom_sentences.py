@@ -110,7 +110,7 @@ def asked_by(frame: Frame | None, functions: Sequence[str]) -> Text:
     """The origin of a request in words; ``functions`` are those of its stack, innermost first."""
     if frame is not None:
         line = marked(f"{frame.file}:{frame.line} {frame.function}", frame.source)
-        return phrase("asked for at {line}", line=line)
+        return phrase("requested at {line}", line=line)
     if not functions:
         return phrase("no stack was recorded for the request")
     outermost = operators.operator_of(functions)
@@ -141,8 +141,8 @@ def asked_by(frame: Frame | None, functions: Sequence[str]) -> Text:
 def headline(case: Case) -> Text:
     """The event in one sentence."""
     asked = (
-        phrase("{size} were asked for", size=format_bytes(case.size_bytes)) if case.size_known
-        else phrase("An unknown amount was asked for")
+        phrase("{size} were requested", size=format_bytes(case.size_bytes)) if case.size_known
+        else phrase("An unknown amount was requested")
     )  # fmt: skip
     free = (
         phrase("the file doesn't say what the device had free") if case.device_free_bytes is None
@@ -223,7 +223,7 @@ def _why(case: Case) -> Finding:
             )  # fmt: skip
         case "limit":
             text = phrase(
-                "The device had enough free ({free}; the allocator would have asked for {asked}), so it was "
+                "The device had enough free ({free}; the allocator would have requested {asked}), so it was "
                 "not the device that was full. What limited it, such as "
                 "torch.cuda.set_per_process_memory_fraction, is not in the file.",
                 free=free, asked=format_bytes(case.driver_bytes),
@@ -235,7 +235,7 @@ def _why(case: Case) -> Finding:
                 size=format_bytes(usable.largest_bytes), address=usable.largest_address,
             )  # fmt: skip
         case _:
-            what = phrase("what the device had free") if case.size_known else phrase("how much was asked for")
+            what = phrase("what the device had free") if case.size_known else phrase("how much was requested")
             text = phrase(
                 "The file doesn't say {what}, so it is unknown why the driver gave nothing.", what=what
             )
@@ -359,7 +359,8 @@ def _enough(case: Case) -> Finding | None:
         return _enough_of(case)
     except OutOfReplaysError:
         text = phrase(
-            "Which lines would have been enough was not tried, since many requests before this one failed for others."
+            "It was not tried which lines would have been enough: many requests before this one failed for "
+            "other lines."
         )
         return Finding("not-tried", text, advice=True)
 

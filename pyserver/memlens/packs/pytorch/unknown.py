@@ -40,7 +40,7 @@ _MEANING: dict[tuple[str, str], Text] = {
     ("event", "time_us"): phrase("shown at the time of the event before them"),
     ("event", "stream"): phrase("counted for the default stream"),
     ("event", "frames"): phrase("shown without a stack"),
-    ("oom event", "size"): phrase("how much was asked for is not known"),
+    ("oom event", "size"): phrase("how much was requested is not known"),
     ("frame", ""): phrase("left out, as no frame stood there"),
     ("frame", "filename"): phrase("shown without a file"),
     ("frame", "line"): phrase("shown without a line"),

@@ -27,7 +27,7 @@ def no_memory_error(log: Log, number: int) -> Explanation | None:
             )
         )
     return Explanation(
-        title=phrase("Ruby got no memory from the system: NoMemoryError"),
+        title=phrase("Ruby could not get memory from the system: NoMemoryError"),
         first_line=number + 1,
         last_line=number + 1,
         ended_by="runtime",

@@ -38,7 +38,7 @@ def fatal_error(log: Log, number: int) -> Explanation | NotMemory | None:
     if "out of memory" not in reason and "Fatal process out of memory" not in found[0]:
         return NotMemory(
             title=phrase(
-                "Node.js's fatal error is none about memory that Memlens knows: {reason}",
+                "Memlens doesn't know this fatal error of Node.js: {reason}",
                 reason=plain_name(reason),
             ),
             advice=phrase("The native stack below it says where it was raised."),
@@ -230,7 +230,7 @@ def worker(log: Log, number: int) -> Explanation | None:
         last_line=number + 1,
         ended_by="runtime",
         memory="heap",
-        conclusions=[phrase("Only the worker ended; its program hears of it by the worker's event 'error'.")],
+        conclusions=[phrase("Only the worker ended; its program is notified by the worker's 'error' event.")],
         settings=[phrase("resourceLimits.maxOldGenerationSizeMb of new Worker(), in MB.")],
     )
 
@@ -243,7 +243,7 @@ def array_buffer(log: Log, number: int) -> Explanation | None:
     if _BUFFER.search(log.line(number)) is None:
         return None
     return Explanation(
-        title=phrase("Node.js got no memory for a buffer"),
+        title=phrase("Node.js could not allocate a buffer"),
         first_line=number + 1,
         last_line=number + 1,
         ended_by="runtime",
@@ -258,7 +258,10 @@ def no_stack(log: Log, number: int) -> NotMemory | None:
     if "RangeError: Maximum call stack size exceeded" not in log.line(number):
         return None
     return NotMemory(
-        title=phrase('"Maximum call stack size exceeded" is about the depth of calls, not about the heap'),
+        title=phrase(
+            '"Maximum call stack size exceeded" means that calls are nested too deeply; it has '
+            "nothing to do with the heap"
+        ),
         advice=phrase("The repeated frames in its stack are the recursion."),
         first_line=number + 1,
     )

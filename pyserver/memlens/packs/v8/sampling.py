@@ -152,7 +152,7 @@ def _warnings(samples: int, lost: int, repeated: int) -> list[FileWarning]:
         said = phrase("The file has no samples: nothing that was recorded is still alive.")
         return [*warnings, FileWarning("no-samples", said)]
     said = phrase(
-        "Sampled: V8 has estimated the bytes from a sample every so many (the file doesn't say how many; 32 KiB in "
-        "DevTools, 512 KiB with --heap-prof, by default). Lines are those where functions begin."
+        "Sampled: V8 estimated the bytes from samples, at an interval that the file doesn't have (by default "
+        "32 KiB in DevTools, 512 KiB with --heap-prof). Lines are those where functions begin."
     )
     return [*warnings, FileWarning("sampled", said)]

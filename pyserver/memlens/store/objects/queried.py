@@ -42,6 +42,6 @@ class UnaskedError(MemlensError):
     """A question needs a query that has to be run first."""
 
     def __init__(self, queried: QueriedObjects, query: str) -> None:
-        super().__init__(phrase("The query of a filter hasn't been asked yet"))
+        super().__init__(phrase("The query of a filter hasn't run yet"))
         self.queried = queried
         self.query = query

@@ -309,7 +309,7 @@ def _shrinks(row: SeriesType) -> bool:
 
 def _check(limit: int) -> None:
     if limit < 1:
-        raise BadRequestError(phrase("Ask for at least one row"))
+        raise BadRequestError(phrase("Request at least one row"))
 
 
 def _fits(name: str, search: str) -> bool:

@@ -51,7 +51,7 @@ def series_of_places(
     if not comparisons:
         raise BadRequestError(phrase("A series needs two snapshots or more"))
     if limit < 1:
-        raise BadRequestError(phrase("Ask for at least one row"))
+        raise BadRequestError(phrase("Request at least one row"))
     last = len(comparisons)
     rows: dict[tuple[Place, bool], tuple[list[int], list[int]]] = {}
     recorded: set[tuple[Place, bool]] = set()

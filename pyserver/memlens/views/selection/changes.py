@@ -122,7 +122,7 @@ def halved(sizes: I64) -> I64:
 def _recomputed(snapshot: Snapshot, device: Device, changes: ChangedRows) -> Lives:
     part = registry.replay_of(snapshot.info.kind)
     if part is None:
-        raise BadRequestError(phrase("Files of this kind don't say what their allocator was asked for"))
+        raise BadRequestError(phrase("Files of this kind don't say what was requested from their allocator"))
     trace = part(snapshot, device)
     if trace.reason is not None:
         raise BadRequestError(phrase("This trace can't be replayed: {reason}", reason=trace.reason))

@@ -72,7 +72,7 @@ def samples_at(
         return AllocationSet(0, filter=filter_text, value=value_named(info, value))
     if value is not None:
         raise BadRequestError(
-            phrase("A value and a moment are given, and both say when"),
+            phrase("Both a value and a moment are given, and each says when"),
             advice=phrase("Give one of them: the moment for what was live at some time of the run."),
         )
     if to is None and at in _MEANINGS:
@@ -84,7 +84,7 @@ def samples_at(
         known = in_a_row([f"{each.name} ({each.title})" for each in info.values], ", ")
         raise BadRequestError(
             phrase("The profile doesn't have what was live at '{at}'", at=_shown(at or to or "")),
-            advice=phrase("It has these values, to be given as the value: {known}.", known=known),
+            advice=phrase("Its values are {known}.", known=known),
         )
     in_bytes = [number for number, each in enumerate(info.values) if each.unit == "bytes"]
     number = info.default_value if info.default_value in in_bytes or not in_bytes else in_bytes[0]

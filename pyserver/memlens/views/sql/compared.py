@@ -106,7 +106,7 @@ class Pages:
         if page.more and self.offset >= MOST_COMPARED:
             raise SqlError(
                 phrase("The query has more than {most} rows", most=MOST_COMPARED),
-                advice=phrase("Group them, or ask for fewer."),
+                advice=phrase("Group them, or request fewer."),
             )
         return page.more
 

@@ -338,7 +338,7 @@ def replayed(snapshot: Snapshot, number: int | None) -> tuple[Device, Replayed]:
     device = whole_device(snapshot, number)
     part = registry.replay_of(snapshot.info.kind)
     if part is None:
-        raise BadRequestError(phrase("Files of this kind don't say what their allocator was asked for"))
+        raise BadRequestError(phrase("Files of this kind don't say what was requested from their allocator"))
     return device, part(snapshot, device)
 
 

@@ -48,7 +48,7 @@ export function OomArticle({
             <Said text={answer.asked_by} />
           ) : (
             <Phrase
-              text={t('asked for at {0}')}
+              text={t('requested at {0}')}
               parts={[<FrameLink frame={answer.asked_at} linked={linked} />]}
             />
           )}

@@ -125,7 +125,7 @@ function Memory(props: {
   return (
     <p class="what-if-fields">
       <label>
-        {t('Replay with so much to reserve, in GiB')}
+        {t('Memory limit of the replay, in GiB')}
         <input
           name="capacity"
           type="number"
@@ -296,7 +296,7 @@ function Notes({ answer: { again, exactness, found } }: { readonly answer: WhatI
     calibration.reason === null &&
       capacity === null &&
       rows.every((row) => row.out_of_memory === null) &&
-      t('The file doesn’t say how much memory there was, so nothing can run out: say it below.'),
+      t('The file doesn’t say how much memory there was. Enter it below to see what would run out.'),
     again !== null && said(again),
     anew &&
       t(

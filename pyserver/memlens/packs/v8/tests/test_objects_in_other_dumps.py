@@ -212,7 +212,7 @@ def test_what_can_not_be_found_again_is_said(open_dump: Opened, tmp_path: Path) 
     again.close()
     one.node("object", "More", 5)
     open_dump(one.data(), "unread.heapsnapshot")
-    assert "was written again" in str(refusal(mine, "in:unread.heapsnapshot"))
+    assert "has changed since" in str(refusal(mine, "in:unread.heapsnapshot"))
 
 
 def test_files_of_a_filter() -> None:

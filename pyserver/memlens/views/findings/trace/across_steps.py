@@ -75,8 +75,8 @@ def never_freed(case: TraceCase) -> Iterator[Ranked]:
             "line",
         )
         sentence = phrase(
-            "{line} frees nothing of what it allocates: {size} ({share} of the peak) in {n} allocations stay to the "
-            "end. If it is a cache, it has no limit here.",
+            "Nothing that {line} allocates is freed: {size} ({share} of the peak) in {n} allocations stay "
+            "until the end. If it is a cache, it has no limit here.",
             line=group.named(), size=amount(group.figure, evidence),
             share=percent(group.amount, case.info.peak_bytes), n=group.count or 0,
         )  # fmt: skip

@@ -61,8 +61,8 @@ def failed(case: TraceCase, answer: OomAnswer) -> Text:
             "{out_of_memory} at {line}", out_of_memory=what, line=linked(base_line(link), line=link)
         )
     asked = (
-        phrase("{size} asked for", size=amount(requested_figure(answer), evidence)) if answer.requested_bytes
-        else phrase("an unknown amount asked for")
+        phrase("{size} requested", size=amount(requested_figure(answer), evidence)) if answer.requested_bytes
+        else phrase("an unknown amount requested")
     )  # fmt: skip
     free = phrase("free on the device unknown")
     if answer.device_free_bytes is not None:

@@ -80,9 +80,7 @@ def check_files(snapshot: Snapshot, term: Term) -> None:
         # results are cached by the filter's text
         if _first_archive_of(snapshot, term, value) != archive:
             raise BadRequestError(
-                phrase(
-                    "'{term}': {file} was written again since it was asked for", term=str(term), file=value
-                ),
+                phrase("'{term}': {file} has changed since it was queried", term=str(term), file=value),
                 advice=phrase("Close this heap dump and open it again."),
             )
 
