@@ -175,7 +175,7 @@ class OomRow(Struct, frozen=True, array_like=True):
     event: Annotated[int, _is("its number there, from 0")]
     us: Annotated[float | None, _is("when, since the first event")]
     unix_us: Annotated[int | None, _is("when, by the clock")]
-    requested_bytes: Annotated[int, _is("what was asked for, 0 where that isn't known")]
+    requested_bytes: Annotated[int, _is("what was requested, 0 where that isn't known")]
     device_free_bytes: Annotated[int | None, _is("what the device had free")]
     live_bytes: Annotated[int, _is("what was live")]
     text: Annotated[str, _is("what happened, in a sentence")]
