@@ -4,6 +4,8 @@ import gc
 import os
 import sys
 
+from memlens.environment import set_own
+
 
 def leave_out_the_working_directory() -> None:
     """Import nothing from the folder that Memlens was started in, unless Memlens itself is there.
@@ -12,7 +14,7 @@ def leave_out_the_working_directory() -> None:
     """
     only_absolute_paths()
     # of the Pythons that this one starts, such as those of multiprocessing
-    os.environ["PYTHONSAFEPATH"] = "1"
+    set_own("PYTHONSAFEPATH", "1")
     # pathlib isn't imported yet
     try:
         here = os.getcwd()  # noqa: PTH109
@@ -39,6 +41,9 @@ def main() -> int:
     leave_out_the_working_directory()
     import signal
 
+    # no command multiplies matrices, and starting OpenBLAS's threads takes longer than some commands
+    if "OPENBLAS_NUM_THREADS" not in os.environ:
+        set_own("OPENBLAS_NUM_THREADS", "1")
     # what imports create is permanent: memlens.cli turns collection on when it has imported the command
     gc.disable()
     try:

@@ -4,6 +4,7 @@ PyTorch is a stand-in with the functions that the recorder calls; Python, Node.j
 memory that they are given.
 """
 
+import json
 import os
 import pickle
 import signal
@@ -78,6 +79,19 @@ def test_a_program_leaves_one_file_that_is_named_for_its_end(
     file = only_file(tmp_path, f"{reason}-*.tracemalloc")
     assert str(file.relative_to(tmp_path)) in done.stdout
     assert names_the_line(file, f"leaking.py:{LEAKING_LINE}")
+
+
+@posix
+def test_a_program_has_the_environment_of_memlens_and_the_modules_beside_it(tmp_path: Path) -> None:
+    (tmp_path / "beside.py").write_text("import json, os; print(json.dumps(dict(os.environ)))")
+    done = run(tmp_path, "import beside")
+    assert done.returncode == 0, done.stderr
+    # the recorder's, and what Python itself sets
+    own = ("MEMLENS_RECORD", "PYTHONPATH", "LC_CTYPE")
+    found = json.loads(done.stdout.splitlines()[0])
+    assert {name: found[name] for name in found if not name.startswith(own)} == {
+        name: value for name, value in os.environ.items() if not name.startswith(own)
+    }
 
 
 @posix

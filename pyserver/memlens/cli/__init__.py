@@ -23,9 +23,6 @@ from memlens.cli.parsers import UsageError
 from memlens.errors import Problem
 from memlens.texts import phrase
 
-# no command multiplies matrices, and starting OpenBLAS's threads takes longer than some commands
-os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-
 # where nothing else logs, as on the command line
 if logging.lastResort is not None:
     logging.lastResort.setFormatter(PlainLog())

@@ -6,13 +6,13 @@ SIGUSR2, and at the end. Options of Memlens come before the program. See
 """
 
 import argparse
-import os
 from pathlib import Path
 
 from memlens.cli.columns import say_paragraph
 from memlens.cli.options import name_at_this_time, positive, size_bytes
 from memlens.cli.output import say
 from memlens.cli.parsers import UsageError
+from memlens.environment import as_given
 from memlens.errors import FileError, reason
 from memlens.launching.running import Ended
 from memlens.launching.running import run as run_to_its_end
@@ -71,7 +71,7 @@ def run(options: argparse.Namespace) -> int:
     program = command[-1] if len(command) < 2 else command[1]
     folder = (options.folder or Path(name_at_this_time(program, "run"))).absolute()
     settings = Settings(str(folder), "", options.at, options.every, options.keep)
-    start = start_of(options.way, command, settings, os.environ)
+    start = start_of(options.way, command, settings, as_given())
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
