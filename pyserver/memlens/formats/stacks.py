@@ -6,6 +6,7 @@ from typing import TypeVar
 import numpy as np
 
 from memlens.arrays import I64, U32, U64, Mask
+from memlens.model.distinct import distinct
 from memlens.model.frames import NATIVE, Frames, SourceFrame
 
 CUT = SourceFrame("", 0, "(stack cut off)", NATIVE)
@@ -49,7 +50,7 @@ def cut_stacks(frames: Frames, stacks: U32, cut: Mask) -> tuple[Frames, U32]:
     if not cut.any():
         return frames, stacks
     # copies of the stacks that are cut somewhere, one frame longer, follow all others
-    chosen = np.unique(stacks[cut])
+    chosen = distinct(stacks[cut])
     whole = int(frames.starts[-1])
     starts, places = _places(frames, chosen, more=1)
     # what follows a stack's last frame belongs to another stack, and is replaced by the new frame

@@ -1,7 +1,7 @@
 """Numbers and rows without those that are there already.
 
-NumPy's ``unique`` does so, too, but imports its masked arrays first, which takes longer than most findings, and sorts
-rows as bytes.
+NumPy's ``unique`` does so, too, and so do its ``isin`` and other functions of sets, which call it. But it imports the
+masked arrays first, which takes a fifth of the time in which a small file is read.
 """
 
 import os
@@ -11,20 +11,43 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from memlens.arrays import I64, U32
+from memlens.arrays import I64, U32, Mask
 from memlens.kernels.graph.alike import first_alike
 
 _MOST_KEYS = 1 << 62
 
 Number = TypeVar("Number", bound=np.integer[Any])
+Item = TypeVar("Item", bound=np.generic)
 
 
-def distinct(numbers: npt.NDArray[Number]) -> npt.NDArray[Number]:
-    """The distinct numbers, ascending."""
-    ordered = np.sort(numbers, axis=None)
+def distinct(items: npt.NDArray[Item]) -> npt.NDArray[Item]:
+    """The distinct numbers, or rows of several fields, ascending."""
+    ordered = np.sort(items, axis=None)
     is_first = np.ones(len(ordered), np.bool_)
-    np.not_equal(ordered[1:], ordered[:-1], out=is_first[1:])
+    is_first[1:] = ordered[1:] != ordered[:-1]
     return ordered[is_first]
+
+
+def common(numbers: npt.NDArray[Number], others: npt.NDArray[np.integer[Any]]) -> npt.NDArray[Number]:
+    """The numbers that are among the others, ascending and distinct."""
+    found = distinct(numbers)
+    return found[among(found, others)]
+
+
+def among(numbers: npt.NDArray[np.integer[Any]], others: npt.NDArray[np.integer[Any]]) -> Mask:
+    """Which numbers are among the others."""
+    known = distinct(others)
+    if not len(known):
+        return np.zeros(numbers.shape, np.bool_)
+    at = np.searchsorted(known, numbers)
+    at[at == len(known)] = 0
+    return known[at] == numbers
+
+
+def without(numbers: npt.NDArray[Number], others: npt.NDArray[np.integer[Any]]) -> npt.NDArray[Number]:
+    """The numbers that are not among the others, ascending and distinct."""
+    found = distinct(numbers)
+    return found[~among(found, others)]
 
 
 def counted(numbers: npt.NDArray[Number]) -> tuple[npt.NDArray[Number], npt.NDArray[np.intp]]:

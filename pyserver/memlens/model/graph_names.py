@@ -3,6 +3,7 @@
 import numpy as np
 
 from memlens.arrays import U32
+from memlens.model.distinct import distinct
 from memlens.model.frames import MOST_NAME
 from memlens.model.graph import Graph
 from memlens.units import shortened
@@ -25,7 +26,7 @@ def cut_names(graph: Graph) -> None:
         graph.threads.rows["name"], graph.threads.rows["state"], graph.threads.variables["name"],
         graph.unread["name"], graph.unread["function"], None if values is None else values.name,
     ]  # fmt: skip
-    used = np.unique(
+    used = distinct(
         np.concatenate([column[np.isin(column, long)] for column in columns if column is not None])
     )
     if not len(used):

@@ -19,7 +19,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from memlens.arrays import F64, I64, U32, Mask
-from memlens.model.distinct import distinct
+from memlens.model.distinct import among, distinct
 from memlens.model.frames import USER
 from memlens.model.libraries import canonical, qualified
 from memlens.model.profile import StackTree
@@ -163,7 +163,7 @@ class OwnFrames:
 
     def doubtful(self) -> Mask:
         """Return a mask of the frames that no rule names, of another project than the program's own."""
-        return np.isin(self._project, self._others)
+        return among(self._project, np.array(self._others, np.int64))
 
     @functools.cached_property
     def _others(self) -> list[int]:
@@ -197,7 +197,7 @@ class OwnFrames:
         entered = np.bincount(at[is_entered], minlength=count)
         direct = np.bincount(at[is_entered & is_direct], minlength=count)
         is_library = ~has_others & (direct <= MOST_DIRECT * entered)
-        return np.isin(self._project, others[is_library[others]])
+        return among(self._project, others[is_library[others]])
 
     @functools.cached_property
     def _places(self) -> tuple[I64, U32, U32]:

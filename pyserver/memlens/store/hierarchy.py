@@ -10,6 +10,7 @@ import numpy as np
 
 from memlens.arrays import I64, U32, Mask
 from memlens.errors import CancelledError
+from memlens.model.distinct import distinct
 from memlens.model.graph import NONE
 from memlens.model.spans import spans
 from memlens.packs import registry
@@ -94,7 +95,7 @@ def hierarchy_of(snapshot: Snapshot) -> Hierarchy:
     if own is None or not (is_super.any() or is_attribute.any()):
         return Hierarchy(above)
     stored = snapshot.references
-    classes = np.unique(own[own != NONE]).astype(np.int64)
+    classes = distinct(own[own != NONE]).astype(np.int64)
     names = _Named(snapshot)
     while len(classes):
         if not snapshot.work.report(0.0):

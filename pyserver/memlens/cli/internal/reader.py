@@ -22,7 +22,7 @@ from memlens.fleet.reader import FORKS, EndedLine, Request, SummaryLine
 from memlens.formats import import_readers
 
 _LATER = (
-    "numpy.ma", "memlens.kernels.tree.lines", "memlens.store.objects.writer", "memlens.store.samples.writer",
+    "memlens.kernels.tree.lines", "memlens.store.objects.writer", "memlens.store.samples.writer",
     "memlens.store.trace.writer",
 )  # fmt: skip
 """Modules that are otherwise imported only when a file needs them; the formats are imported as well."""

@@ -6,6 +6,7 @@ import numpy as np
 
 from memlens.arrays import I64, U8, U32, U64, Mask
 from memlens.kernels.base.addresses import Addresses
+from memlens.model.distinct import distinct
 from memlens.model.graph import (
     MOST_BYTES,
     MOST_NATIVE_BYTES,
@@ -115,7 +116,7 @@ class Assembly:
         rows["frame"] = NONE
         rows["object"] = np.concatenate((number[known], kept))
         rows["kind"] = np.concatenate((kind[known], np.full(len(kept), _VIRTUAL_MACHINE)))
-        return np.unique(rows)
+        return distinct(rows)
 
     def natives(self) -> Column:
         """Rows of NATIVE_DTYPE: memory that a cleaner frees with an object.

@@ -16,6 +16,7 @@ from memlens.formats.containers import Source
 from memlens.formats.interned import Interned
 from memlens.formats.scanning import run_through
 from memlens.formats.warnings import counted_warnings
+from memlens.model.distinct import distinct
 from memlens.model.graph import (
     NONE,
     OWN_NODE,
@@ -214,7 +215,7 @@ def _warnings(dump: GcDump, nodes: kernel.Nodes, *, cut: bool) -> list[FileWarni
     warnings += counted_warnings(
         dangling=nodes.dangling,
         lost_addresses=0 if cut else lost,
-        equal_ids=len(known) - len(np.unique(known)),
+        equal_ids=len(known) - len(distinct(known)),
         impossible_multipliers=_impossible_multipliers(dump),
         unknown_settings=dump.impossible,
     )

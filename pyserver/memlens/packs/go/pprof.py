@@ -17,6 +17,7 @@ from memlens.formats.containers import Source
 from memlens.formats.errors import DamagedSnapshotError, NotASnapshotError
 from memlens.formats.symbols.lookup import Region, Symbols
 from memlens.formats.warnings import counted_warnings
+from memlens.model.distinct import counted, distinct
 from memlens.model.expansion import most_items
 from memlens.model.frames import MOST_LINE, NATIVE, Frames, SourceFrame, profiled_frame
 from memlens.model.info import FileWarning, ValueMeaning, ValueType
@@ -451,12 +452,12 @@ class _Reader:
         labels = np.empty(len(rows), LABEL_DTYPE)
         # string 0 is empty and means none; the others keep the file's numbers
         for name, field in (("key", "key"), ("text", "text"), ("unit", "unit")):
-            for number in np.unique(rows[field]).tolist():
+            for number in distinct(rows[field]).tolist():
                 strings[number] = self.texts[number]
             labels[name] = rows[field]
         labels["sample"], labels["number"] = rows["sample"], rows["number"]
         strings.pop(0, None)
-        if any(strings.get(key) == BASE for key in np.unique(rows["key"]).tolist()):
+        if any(strings.get(key) == BASE for key in distinct(rows["key"]).tolist()):
             self._note(
                 "difference",
                 phrase(
@@ -471,7 +472,7 @@ class _Reader:
     def _sizes(self) -> I64 | None:
         """Return the size of one block of each sample, which Go writes as the numeric label ``bytes``."""
         rows = self.labels
-        keys = [key for key in np.unique(rows["key"]).tolist() if self.texts[key] == "bytes"]
+        keys = [key for key in distinct(rows["key"]).tolist() if self.texts[key] == "bytes"]
         sized = rows[np.isin(rows["key"], keys) & (rows["text"] == 0) & (rows["number"] > 0)]
         if not len(sized):
             return None
@@ -516,7 +517,7 @@ class _Reader:
 
     def _note_addresses(self, locations: I64, files: list[str]) -> None:
         """Add a warning of how many locations have no name, and in which binaries."""
-        bare = np.unique(locations)
+        bare = distinct(locations)
         if not len(bare):
             return
         numbers, counts = np.unique(self.location_mapping[bare], return_counts=True)
@@ -580,8 +581,11 @@ class _Reader:
             unknown_settings=len(wrong), impossible_mappings=int(np.count_nonzero(ends))
         )
         sizes = self.labels[(self.labels["text"] == 0) & (self.labels["number"] < 0)]
-        keys = [key for key in np.unique(sizes["key"]).tolist() if self.texts[key] == "bytes"]
-        self.warnings += counted_warnings(impossible_block_sizes=int(np.isin(sizes["key"], keys).sum()))
+        keys, counts = counted(sizes["key"])
+        impossible = [
+            n for key, n in zip(keys.tolist(), counts.tolist(), strict=True) if self.texts[key] == "bytes"
+        ]
+        self.warnings += counted_warnings(impossible_block_sizes=sum(impossible))
 
 
 def _rows_of(wanted: U64, ids: U64, noun: _Record, zero: int | None = None) -> U32:

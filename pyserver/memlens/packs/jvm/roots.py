@@ -3,6 +3,7 @@
 import numpy as np
 
 from memlens.arrays import U8, U32
+from memlens.model.distinct import distinct, grouped
 from memlens.model.graph import NONE, ROOT_DTYPE, THREAD_DTYPE, VARIABLE_DTYPE, Column, Threads
 from memlens.packs.jvm.kernels import hprof_objects, hprof_references
 from memlens.packs.jvm.stacks import Stacks
@@ -95,7 +96,7 @@ class Roots:
         rows[:, 0], rows[:, 1] = self._thread[held], self._number[held]
         rows[:, 2] = np.array(names, np.uint32)[of_frames] if len(held) else 0
         # a frame may hold an object in several variables, which the file doesn't distinguish
-        return np.unique(rows, axis=0)
+        return rows[grouped([*rows.T]).first]
 
     def rows(self, references: hprof_references.References) -> Column:
         """Return rows of ROOT_DTYPE; ``references`` was run to its end."""
@@ -131,7 +132,7 @@ class Roots:
         found["object"] = self._number[known]
         found["kind"] = rows["kind"][known]
         # a frame may hold an object in several variables, which the file doesn't distinguish
-        return Threads(threads, frames, np.unique(found))
+        return Threads(threads, frames, distinct(found))
 
     def _boot_classes(self, references: hprof_references.References) -> Column:
         count = self._objects.class_count

@@ -6,6 +6,7 @@ import numpy as np
 
 from memlens.arrays import I64, U32
 from memlens.formats.stacks import Numbers
+from memlens.model.distinct import distinct
 from memlens.model.frames import INFERRED, Frames, SourceFrame, profiled_frame
 from memlens.model.graph import NONE, PLACE_DTYPE, Column, Types
 from memlens.model.spans import spans
@@ -116,7 +117,7 @@ class Stacks:
         Virtual machines give every object the number of an empty stack; the hprof agent wrote real ones.
         """
         stacks = np.where(self._count > 0, np.arange(1, len(self._count) + 1), 0).astype(np.uint32)
-        few = np.unique(serials[:: max(len(serials) // 1000, 1)])
+        few = distinct(serials[:: max(len(serials) // 1000, 1)])
         if len(few) == 1 and bool((serials == few[0]).all()):
             found = _found(self._serials, stacks, few)[0]
             return None if found in (0, NONE) else np.full(len(serials), found, np.uint32)

@@ -3,6 +3,7 @@
 import numpy as np
 
 from memlens.arrays import U32
+from memlens.model.distinct import distinct
 from memlens.model.graph import NONE, Types, is_array
 from memlens.packs.jvm.kernels import hprof_references
 
@@ -25,7 +26,7 @@ def types_of(references: hprof_references.References, numbers: U32) -> tuple[U32
     loaders, arrays = np.empty(classes, np.uint64), np.empty(classes, np.uint8)
     references.class_rows(names, ordinals, loaders, arrays)
     is_made = numbers >= classes
-    made = np.unique(numbers[is_made])
+    made = distinct(numbers[is_made])
     numbers[is_made] = classes + np.searchsorted(made, numbers[is_made]).astype(np.uint32)
     texts = [_made_name(number - classes) for number in made.tolist()]
     names[names == 0] = records.named("(class without a name)")

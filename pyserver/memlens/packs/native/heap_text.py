@@ -17,6 +17,7 @@ from memlens.formats.scanning import run_through
 from memlens.formats.stacks import cut_stacks, distinct_frames, used_stacks, with_inlined
 from memlens.formats.symbols.lookup import Symbols
 from memlens.formats.warnings import counted_warnings
+from memlens.model.distinct import distinct
 from memlens.model.frames import MOST_LINE, Frames, SourceFrame, profiled_frame
 from memlens.model.info import FileWarning, ValueType
 from memlens.model.profile import LABEL_DTYPE, Column, Profile, sums_fit
@@ -273,7 +274,7 @@ def _sizes(rows: Column, head: _Head) -> I64:
 def _labels(thread: U32) -> tuple[Column, dict[int, str]]:
     samples = np.flatnonzero(thread != kernel.NO_THREAD)
     labels = np.zeros(len(samples), LABEL_DTYPE)
-    names = np.unique(thread[samples])
+    names = distinct(thread[samples])
     labels["sample"], labels["key"] = samples, _THREAD
     labels["text"] = np.searchsorted(names, thread[samples]) + _THREAD + 1
     strings = {number: f"t{name}" for number, name in enumerate(names.tolist(), _THREAD + 1)}
@@ -292,7 +293,7 @@ def _frames(
     # return addresses are after their calls
     calls = np.maximum(addresses, 1) - np.uint64(1)
     # Go's comments name the frames of their rows, whose addresses needn't be looked up
-    bare = np.unique(rows["stack"][rows["names"] == 0])
+    bare = distinct(rows["stack"][rows["names"] == 0])
     places = np.asarray(scanner.take("stack_addresses"))
     starts, named = np.asarray(scanner.take("stack_starts")), np.asarray(scanner.take("named_starts"))
     is_bare = np.zeros(len(starts) - 1, np.bool_)

@@ -26,6 +26,7 @@ from memlens.formats.symbols.lookup import Symbols
 from memlens.formats.symbols.rust_names import demangled
 from memlens.formats.warnings import counted_warnings
 from memlens.kernels.trace import timeline
+from memlens.model.distinct import distinct
 from memlens.model.expansion import most_items
 from memlens.model.frames import Frames, SourceFrame, profiled_frame
 from memlens.model.info import FileWarning, ValueType
@@ -243,7 +244,7 @@ class _Recording:
         """Return a mask of the nodes whose stacks have a suppressed function, file or module."""
         search = self._suppression()
         texts = np.zeros(self.reader.string_count + 1, np.uint8)
-        for number in np.unique(rows[:, (0, 1, 3)]).tolist():
+        for number in distinct(rows[:, (0, 1, 3)]).tolist():
             texts[number] = search(self._text(number)) is not None
         nodes = np.zeros(len(parents), np.uint8)
         if texts.any():

@@ -13,6 +13,7 @@ from memlens.arrays import I64, Mask
 from memlens.formats.containers import Source
 from memlens.formats.symbols.lookup import Region, Symbols
 from memlens.formats.warnings import counted_warnings
+from memlens.model.distinct import without
 from memlens.model.frames import MOST_LINE, MOST_NAME, MOST_PATH, Frames, SourceFrame, profiled_frame
 from memlens.model.info import FileWarning
 
@@ -102,6 +103,6 @@ def without_words_of_the_stack(frames: Frames) -> Frames:
         if not len(last):
             break
         kept[last] = False
-        last = np.setdiff1d(last - 1, starts[1:] - 1)
+        last = without(last - 1, starts[1:] - 1)
     before = np.concatenate(([0], np.cumsum(kept)))
     return Frames(frames.frames, before[starts].astype(np.uint64), frames.sequence[kept])

@@ -14,6 +14,7 @@ from memlens.formats.containers import Source
 from memlens.formats.errors import DamagedSnapshotError
 from memlens.formats.stacks import Numbers
 from memlens.formats.warnings import counted_warnings
+from memlens.model.distinct import distinct
 from memlens.model.frames import POSSIBLE_ARENA, Frames
 from memlens.model.info import FileWarning, ValueType
 from memlens.model.profile import LABEL_DTYPE, Column, Profile, ProfileTimes, sums_fit
@@ -239,7 +240,7 @@ class _Capture:
         """Find the groups that mapped only blocks of an arena's size."""
         header, places, kinds = self.header, self.places, self.kinds
         names_objects = any(
-            ALLOCATORS[number].startswith("pymalloc") for number in np.unique(places["allocator"])
+            ALLOCATORS[number].startswith("pymalloc") for number in distinct(places["allocator"])
         )
         arenas = Arenas(header.allocator, header.traced, names_objects=names_objects)
         maps = places["allocator"] == _MAPS

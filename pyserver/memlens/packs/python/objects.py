@@ -13,6 +13,7 @@ from memlens.formats.stacks import Numbers
 from memlens.formats.warnings import counted_warnings
 from memlens.kernels.graph.columns import References
 from memlens.kernels.graph.reach import leaders, reached_from
+from memlens.model.distinct import distinct
 from memlens.model.frames import MOST_LINE
 from memlens.model.graph import (
     ENTRY,
@@ -199,7 +200,7 @@ def _with_entries(
     """
     kind, name = columns["kind"].copy(), columns["reference_name"]
     named = np.flatnonzero((kind == kernel.ATTRIBUTE) | (kind == kernel.VALUE))
-    known = np.unique(name[named])
+    known = distinct(name[named])
     words = [texts[number] for number in known.tolist()]
     is_own = np.array([word == _OWN_DICT for word in words], np.bool_)
     is_code_s = np.array([word.isidentifier() for word in words], np.bool_)

@@ -15,6 +15,7 @@ from memlens.formats.containers import Source
 from memlens.formats.errors import DamagedSnapshotError, NotASnapshotError
 from memlens.formats.pickles import is_pickle, scan
 from memlens.formats.stacks import cut_stacks, distinct_frames
+from memlens.model.distinct import distinct
 from memlens.model.frames import MOST_PATH, Frames, SourceFrame, profiled_frame, shortened_text
 from memlens.model.info import FileWarning, ValueType
 from memlens.model.profile import LABEL_DTYPE, MOST_VALUE, Column, Profile
@@ -69,7 +70,7 @@ def _frames(scanner: kernel.Scanner) -> Frames:
     rows = np.asarray(scanner.take("frames"))
     # shortened before lines are made of them, of which there may be very many
     files = {
-        row: shortened_text(scanner.string_at(row), MOST_PATH) for row in np.unique(rows["file"]).tolist()
+        row: shortened_text(scanner.string_at(row), MOST_PATH) for row in distinct(rows["file"]).tolist()
     }
     frames, numbers = distinct_frames(
         _frame(files[file], line)

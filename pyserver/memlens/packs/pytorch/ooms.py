@@ -13,6 +13,7 @@ import numpy.typing as npt
 from memlens.arrays import I64, U8, U32, Mask
 from memlens.errors import BadRequestError
 from memlens.kernels.trace import allocator as flags
+from memlens.model.distinct import distinct
 from memlens.model.info import device_phrase
 from memlens.model.timeline import ACTIONS, NOTE_KINDS
 from memlens.packs.pytorch import oom_sentences as oom_words
@@ -292,7 +293,7 @@ class _Case:
             largest = mine[int(np.argmax(mine["size"]))]
             found.append(
                 FreePlace(
-                    why, int(mine["size"].sum()), len(mine), len(np.unique(mine["segment"])),
+                    why, int(mine["size"].sum()), len(mine), len(distinct(mine["segment"])),
                     int(largest["size"]), hex(int(largest["address"])),
                 )
             )  # fmt: skip
@@ -351,7 +352,7 @@ class _Case:
             found.append(
                 HoldingLine(
                     line, operator, len(mine), int(sizes.sum()), int(sizes[largest]),
-                    self._number(int(mine[largest])), np.unique(self.device.stack[mine]).tolist(),
+                    self._number(int(mine[largest])), distinct(self.device.stack[mine]).tolist(),
                 )
             )  # fmt: skip
         return found

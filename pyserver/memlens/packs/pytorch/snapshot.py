@@ -31,6 +31,7 @@ from memlens.formats.packing import MOST_EXPANSION, MOST_UNPACKED_BYTES
 from memlens.formats.pickles import UnsafePickleError, is_pickle, scan
 from memlens.formats.zip_files import MAGIC, entries_named, first_name, opened, unpacked
 from memlens.kernels.readers import pickle_machine as machine
+from memlens.model.distinct import distinct
 from memlens.model.frames import NATIVE, Frames, lacks_its_line
 from memlens.model.info import HOST_DEVICE, FileWarning, device_name, device_phrase
 from memlens.model.timeline import (
@@ -468,7 +469,7 @@ class _Tables:
         if len(devices) > _MOST_DEVICES:
             raise _too_many_devices(len(devices))
         if sum(map(len, self.traces)) + len(self.host_trace) > 2 * len(self.events):
-            if any(len(np.unique(trace)) < len(trace) for trace in (*self.traces, self.host_trace)):
+            if any(len(distinct(trace)) < len(trace) for trace in (*self.traces, self.host_trace)):
                 raise DamagedSnapshotError(phrase("A device's trace lists an event more than once"))
             raise DamagedSnapshotError(phrase("Several devices list the same trace"))
         sizes = (self.blocks["size"], self.blocks["requested"])

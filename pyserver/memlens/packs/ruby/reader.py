@@ -22,6 +22,7 @@ from memlens.formats.redacted import CONTENTS, VALUES, Removed, mark_graph, mark
 from memlens.formats.scanning import run_through
 from memlens.formats.stacks import Numbers, distinct_frames
 from memlens.formats.warnings import counted_warnings
+from memlens.model.distinct import distinct
 from memlens.model.frames import Frames, profiled_frame
 from memlens.model.graph import (
     MOST_BYTES,
@@ -293,10 +294,10 @@ def _stacks(places: list[tuple[str, int, str]]) -> tuple[Frames, U32]:
 def _roots(columns: dict[str, Column]) -> npt.NDArray[Any]:
     """Rows of ROOT_DTYPE, each object once in a category."""
     known = columns["root_object"] != NONE
-    pairs = np.unique(np.stack((columns["root_object"][known], columns["root_category"][known])), axis=1)
-    rows = np.zeros(pairs.shape[1], ROOT_DTYPE)
-    rows["object"], rows["kind"], rows["frame"] = pairs[0], pairs[1], NONE
-    return rows
+    rows = np.zeros(np.count_nonzero(known), ROOT_DTYPE)
+    rows["object"], rows["kind"] = columns["root_object"][known], columns["root_category"][known]
+    rows["frame"] = NONE
+    return distinct(rows)
 
 
 def _warnings(lines: kernel.Lines, *, cut: bool, traced: bool) -> list[FileWarning]:

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from memlens.arrays import U32, Mask
+from memlens.model.distinct import among
 from memlens.model.graph import ENTRY
 from memlens.packs.v8.snapshot import Snapshot
 
@@ -204,7 +205,7 @@ class _Judgement:
         of = self._rows[known]
         owners, target = self._owners(of), self._references.target.astype(np.int64)
         pairs = (owners << 32 | target[of])[self._is_function[owners] != 0]
-        return np.isin(target[rows] << 32 | self._owners(rows), pairs)
+        return among(target[rows] << 32 | self._owners(rows), pairs)
 
     def _are_accessors(self, rows: Rows, names: U32, words: dict[int, str]) -> Mask:
         """Accessor properties of globalThis: getter and setter functions, or pairs of them."""

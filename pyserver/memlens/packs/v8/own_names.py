@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from memlens.arrays import I64, U32, Mask
 from memlens.formats.redaction.own_names import OwnNames
+from memlens.model.distinct import distinct, without
 from memlens.model.libraries import library_of
 from memlens.packs.v8.kernels import places as kernel
 from memlens.packs.v8.keys import PARTS_OF_CODE
@@ -109,7 +110,7 @@ class _Theirs:
         return frozenset(text for text in short.values() if _NEUTRAL.fullmatch(text))
 
     def _some(self, numbers: npt.NDArray[np.integer], is_theirs: Callable[[str], object]) -> Iterable[str]:
-        known = self._snapshot.texts.some(np.unique(numbers).tolist())
+        known = self._snapshot.texts.some(distinct(numbers).tolist())
         return (text for text in known.values() if is_theirs(text))
 
     def _own_closures(self) -> Rows:
@@ -150,7 +151,7 @@ class _Theirs:
         """Return the names of nested functions, and the strings among the constants of their code."""
         snapshot, names = self._snapshot, self._objects.name
         edges, _ = self._edges_of(closures)
-        at = np.unique(self._references.target[edges[self._named(edges, _SHARED)]]).astype(np.intp)
+        at = distinct(self._references.target[edges[self._named(edges, _SHARED)]]).astype(np.intp)
         is_text = snapshot.is_of_type("string") != 0
         is_part, is_code = (
             snapshot.texts.mask(*PARTS_OF_CODE, *_HOLDERS),
@@ -158,7 +159,7 @@ class _Theirs:
         )
         # nested functions have names of their own
         is_function = snapshot.is_of_type("code") != 0
-        named = snapshot.texts.some(np.unique(names[is_function]).tolist())
+        named = snapshot.texts.some(distinct(names[is_function]).tolist())
         is_part[[number for number, text in named.items() if not text.startswith("system / ")]] = 1
         is_code = snapshot.is_named(is_code, is_part) != 0
         seen = np.zeros(len(is_code), np.bool_)
@@ -167,7 +168,7 @@ class _Theirs:
             yield names[at]
             edges, _ = self._edges_of(at)
             edges = edges[~self._named(edges, *_SCRIPT, "outer_scope_info", "feedback_metadata")]
-            targets = np.unique(self._references.target[edges]).astype(np.intp)
+            targets = distinct(self._references.target[edges]).astype(np.intp)
             yield names[targets[is_text[targets]]]
             at = targets[is_code[targets] & ~seen[targets]]
             if not len(at):
@@ -178,8 +179,8 @@ class _Theirs:
         scopes = []
         for closures in (theirs, own):
             edges, _ = self._edges_of(closures)
-            scopes.append(np.unique(self._references.target[edges[self._named(edges, _CONTEXT)]]))
-        edges, _ = self._edges_of(np.setdiff1d(scopes[0], scopes[1]).astype(np.intp))
+            scopes.append(distinct(self._references.target[edges[self._named(edges, _CONTEXT)]]))
+        edges, _ = self._edges_of(without(scopes[0], scopes[1]).astype(np.intp))
         yield self._names_of(edges[self._references.kind[edges] == self._snapshot.edge_type("context")])
 
     def _properties(self, is_theirs: Mask) -> list[I64]:

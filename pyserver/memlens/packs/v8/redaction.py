@@ -40,6 +40,7 @@ from memlens.formats.redaction.output import Filler, Output, pour
 from memlens.formats.redaction.own_names import OwnNames
 from memlens.formats.scanning import run_through
 from memlens.kernels.base.random import permutation
+from memlens.model.distinct import distinct
 from memlens.packs.v8.heap import columns_of
 from memlens.packs.v8.kernels import parts as v8_parts
 from memlens.packs.v8.kernels import redaction as v8_redaction
@@ -269,7 +270,7 @@ class _Survey:
         self._forms = np.array(strings.take_forms(), np.uint8)
         self._properties = np.zeros_like(self._forms)
         self._properties[np.asarray(strings.take_numerals())] = v8_rows.NUMERAL
-        self._tables = np.unique(np.asarray(strings.take_tables()))
+        self._tables = distinct(np.asarray(strings.take_tables()))
         rows = {"nodes": self._rows("nodes", self._kinds_of_nodes())}
         self._nodes = rows["nodes"].rows
         if not self._wanted.keeps_shared:
@@ -366,7 +367,7 @@ class _Survey:
         except (msgspec.DecodeError, OverflowError):
             # the rows are checked where they are read
             return np.zeros(0, np.uint64)
-        return np.unique(
+        return distinct(
             numbers[: len(numbers) // len(fields) * len(fields)].reshape(-1, len(fields))[
                 :, fields.index("last_assigned_id")
             ]

@@ -22,6 +22,7 @@ import numpy.typing as npt
 from memlens.arrays import U8
 from memlens.kernels.base import planes
 from memlens.kernels.base.checksum import Checksum
+from memlens.model.distinct import distinct
 from memlens.store.manifest import ColumnEntry, InconsistentError, Packing, checksum_of
 
 if TYPE_CHECKING:
@@ -191,7 +192,7 @@ class PackedColumn:
         else:
             if len(chosen) and not 0 <= int(chosen.min()) <= int(chosen.max()) < self._entry.count:
                 return None
-            blocks = np.unique(chosen // self._rows).tolist()
+            blocks = distinct(chosen // self._rows).tolist()
         self._read_alone += sum(block not in self._kept for block in blocks)
         if len(blocks) * _ALONE > self._blocks or self._read_alone > self._blocks:
             return None

@@ -373,7 +373,7 @@ def _write_allocations(
     sums: I64 = np.empty((len(types), 0), np.int64)
     if stack is not None and known:
         recorded = np.empty(0, np.uint32) if allocated is None else np.flatnonzero(allocated.any(axis=0))
-        used = np.union1d(stack, recorded).astype(np.uint32)
+        used = distinct(np.concatenate((stack, recorded))).astype(np.uint32)
         samples = np.searchsorted(used, stack)
         sums = np.zeros((len(types), len(used)), np.int64)
         values = np.stack((graph.objects.shallow.view(np.int64), np.ones(len(stack), np.int64)))

@@ -10,6 +10,7 @@ import numpy.typing as npt
 from memlens.arrays import U32, U64, Mask
 from memlens.kernels.base.sqlite_trees import Texts
 from memlens.kernels.graph.shortest import sum_below
+from memlens.model.distinct import distinct
 from memlens.model.frames import INFERRED
 from memlens.model.graph import ENTRY, NONE
 from memlens.model.packages import package_of
@@ -41,7 +42,7 @@ def graph_texts(snapshot: Snapshot, part: Part) -> list[str]:
         return [kind.name for kind in snapshot.graph_names.reference_kinds]
     if part != "objects":
         return []
-    files = snapshot.strings.texts(np.unique(snapshot.frames.file))
+    files = snapshot.strings.texts(distinct(snapshot.frames.file))
     return [*_type_names(snapshot), *files, *snapshot.graph_names.spaces]
 
 
@@ -144,7 +145,7 @@ def _frame_rows(snapshot: Snapshot, chosen: Column) -> dict[int, FrameRow]:
     """The frames of the rows of a table, by number, with texts that fit it. Raises IndexError for an unknown one."""
     frames = snapshot.frames
     most = longest(snapshot, frames.file[chosen], frames.function[chosen])
-    rows = frames.rows(np.unique(chosen).tolist()).items()
+    rows = frames.rows(distinct(chosen).tolist()).items()
     return {
         number: (shortened(file, most), line, shortened(function, most), kind)
         for number, (file, line, function, kind) in rows

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from memlens.arrays import I64, Mask
+from memlens.model.distinct import distinct
 from memlens.model.frames import KIND_NAMES, SOURCE_NAMES
 from memlens.model.info import GraphInfo, ProfileInfo, SnapshotInfo, TimelineInfo
 from memlens.model.profile import value_for
@@ -215,7 +216,7 @@ def _annotations(snapshot: Snapshot, database: apsw.Connection) -> None:
     rows = snapshot.trace.annotations
     numbers = {info.device for info in devices_of(snapshot.info)}
     times, moments = rows["time_us"].astype(np.int64), np.full(len(rows), -1, np.int64)
-    for number in np.unique(rows["device"]).tolist():
+    for number in distinct(rows["device"]).tolist():
         if number not in numbers:
             continue
         device = snapshot.device(number)

@@ -6,6 +6,7 @@ A file has a text once, and any number of its rows refer to it: a million events
 import numpy as np
 
 from memlens.arrays import I64
+from memlens.model.distinct import distinct
 from memlens.model.expansion import fitting
 from memlens.store.manifest import InconsistentError
 from memlens.store.snapshot import Column, Snapshot
@@ -53,7 +54,7 @@ def _most_bytes(snapshot: Snapshot, rows: int) -> int:
 def fitting_texts(snapshot: Snapshot, *columns: Column, times: I64 | None = None) -> dict[int, str]:
     """The texts of some columns by number, each cut to :func:`longest`. Raises :class:`InconsistentError`."""
     most = longest(snapshot, *columns, times=times)
-    numbers = np.unique(np.concatenate(columns)).tolist()
+    numbers = distinct(np.concatenate(columns)).tolist()
     return {number: shortened(snapshot.strings.head(number, most + 1), most) for number in numbers}
 
 

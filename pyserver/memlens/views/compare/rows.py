@@ -18,6 +18,7 @@ from memlens.errors import BadRequestError
 from memlens.kernels.trace.timeline import mark_below
 from memlens.kernels.tree import calltree
 from memlens.kernels.tree.lines import LineFolder
+from memlens.model.distinct import distinct
 from memlens.model.frames import INFERRED, RECORDED, USER
 from memlens.model.timeline import NEVER
 from memlens.texts import phrase
@@ -196,7 +197,7 @@ class Comparison:
         recorded = [each.own[AMOUNT] - each.inferred[AMOUNT] for each in self._figures]
         difference = recorded[1] - recorded[0]
         ends = [np.argsort(key, kind="stable")[:count] for key in (difference, -difference)]
-        chosen = np.unique(np.concatenate(ends))
+        chosen = distinct(np.concatenate(ends))
         return self._rows(chosen[difference[chosen] != 0], before, after)
 
     def inferred_difference(self) -> int:

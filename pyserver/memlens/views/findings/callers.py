@@ -10,6 +10,7 @@ import numpy as np
 
 from memlens.model.attribution import Attribution
 from memlens.model.charging import NAMELESS, passed_over, ranks
+from memlens.model.distinct import distinct
 from memlens.model.frames import NATIVE, RECORDED, USER
 from memlens.model.info import ProfileInfo
 from memlens.model.timeline import NEVER
@@ -110,8 +111,8 @@ def _divided(
     is_inferred = items.inferred is not None and bool((items.inferred[chosen] != NEVER).any())
     if not len(stacks) or is_inferred:
         return None
-    distinct, places = frames.distinct()
-    passed = passed_over(distinct, snapshot.info.model)[places]
+    known, places = frames.distinct()
+    passed = passed_over(known, snapshot.info.model)[places]
     # for the program's own lines, only its own callers count; for library functions, those with a name
     by_kind = ranks(frames.kind, passed, attribution, snapshot.info.model)
     rank = int(by_kind[labels].max(initial=0))
@@ -125,7 +126,7 @@ def _divided(
     able = np.append(can_call, False)[np.minimum(tree.frames, len(keys))]
     wrapper = keys[labels]
     nodes = up(tree, tree.ends[stacks], lambda at, rows: own[at] == wrapper[rows], wrapper)
-    seen, alike = [np.unique(wrapper)], np.zeros(len(nodes), np.uint8)
+    seen, alike = [distinct(wrapper)], np.zeros(len(nodes), np.uint8)
     for _ in range(_MOST_LEVELS):
         allowed = able & ~np.isin(own, np.concatenate(seen))
         above = np.where(nodes == 0, 0, tree.parents[nodes]).astype(np.uint32)

@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from memlens.arrays import Mask
 from memlens.errors import BadRequestError
+from memlens.model.distinct import distinct
 from memlens.model.frames import RECORDED
 from memlens.store.snapshot import Snapshot
 from memlens.texts import in_a_row, phrase
@@ -133,7 +134,7 @@ def _name_of(snapshot: Snapshot, whole: CallTree, place: CalledPlace, merge: Mer
         chosen &= _exactly_or_in_part(frames.in_file, place.file, is_path=True)
     if place.line:
         chosen &= frames.line == place.line
-    numbers = np.unique(names.merged(merge)[: len(frames)][chosen])
+    numbers = distinct(names.merged(merge)[: len(frames)][chosen])
     numbers = numbers[present[numbers]]
     recorded = numbers[frames.source[numbers] == RECORDED]
     numbers = recorded if len(recorded) else numbers

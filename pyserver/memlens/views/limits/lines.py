@@ -5,6 +5,7 @@ from typing import NamedTuple, assert_never
 
 import numpy as np
 
+from memlens.model.distinct import distinct
 from memlens.model.frames import USER
 from memlens.model.info import GraphInfo, ProfileInfo, TimelineInfo
 from memlens.store.snapshot import Snapshot
@@ -49,7 +50,7 @@ def lines_of(snapshot: Snapshot, limit: Limit, device: int | None, most: int = M
         return _largest(rows, most)
     if limit.name == "max-retained":
         return _largest(
-            _defined(snapshot, np.unique(snapshot.objects.type[objects_of(snapshot, limit.of)])), most
+            _defined(snapshot, distinct(snapshot.objects.type[objects_of(snapshot, limit.of)])), most
         )
     match info:
         case TimelineInfo():

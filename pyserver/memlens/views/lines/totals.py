@@ -8,6 +8,7 @@ import numpy.typing as npt
 from msgspec import Struct
 
 from memlens.model.attribution import Attribution, FrameKind
+from memlens.model.distinct import common
 from memlens.model.frames import KIND_NAMES, SOURCE_NAMES
 from memlens.model.info import GraphInfo, ProfileInfo, TimelineInfo
 from memlens.store.models import profile_of
@@ -204,7 +205,7 @@ def line(snapshot: Snapshot, file: str, number: int, device: int = 0, filter_tex
     stacks = _stacks_of_lines(snapshot, file, [number])
     if filter_text.strip():
         left = device_of(snapshot, device, filter_text)
-        stacks = np.intersect1d(np.asarray(stacks, np.int64), left.stack).tolist()
+        stacks = common(np.asarray(stacks, np.int64), left.stack).tolist()
         return LineAnswer(file, number, totals_on(left, stacks), stacks)
     return LineAnswer(file, number, totals(snapshot, stacks), stacks)
 

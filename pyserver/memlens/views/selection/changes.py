@@ -9,6 +9,7 @@ from msgspec import Meta, Struct, field
 from memlens.arrays import I64, U32
 from memlens.errors import BadRequestError
 from memlens.kernels.trace.timeline import BEFORE_TRACE
+from memlens.model.distinct import distinct
 from memlens.model.timeline import NEVER
 from memlens.packs import registry
 from memlens.store.snapshot import Snapshot
@@ -86,7 +87,7 @@ def _rows(device: Device, filters: Sequence[str], narrowed: Callable[[str], Devi
     found = list(each())
     if len(found) == 1:
         return found[0]
-    return np.unique(np.concatenate(found)) if found else np.empty(0, np.uint32)
+    return distinct(np.concatenate(found)) if found else np.empty(0, np.uint32)
 
 
 def lives_with(snapshot: Snapshot, device: Device, changes: ChangedRows) -> Lives:

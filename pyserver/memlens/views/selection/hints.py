@@ -6,6 +6,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from memlens.arrays import I64, U32
+from memlens.model.distinct import distinct
 from memlens.model.timeline import NEVER
 from memlens.store.snapshot import Snapshot
 from memlens.store.trace.device import Device
@@ -76,7 +77,7 @@ def _functions(snapshot: Snapshot) -> Iterable[str]:
 
 
 def _distinct(numbers: U32) -> U32:
-    return np.unique(numbers)[:_MOST_NAMES]
+    return distinct(numbers)[:_MOST_NAMES]
 
 
 def _without_line(term: Term) -> Term:
@@ -90,7 +91,7 @@ def _of_lines(snapshot: Snapshot, term: Term) -> Text | None:
     if file == term.values[0]:
         return None
     frames = snapshot.frames
-    known = np.unique(frames.line[frames.in_file(Pattern(file, path=True).matches)])
+    known = distinct(frames.line[frames.in_file(Pattern(file, path=True).matches)])
     known = known[known > 0]
     if not len(known):
         return None
@@ -179,13 +180,13 @@ def of_labels(snapshot: Snapshot, term: Term) -> Text | None:
     """Labels that would match."""
     labels = snapshot.samples.labels
     texts = snapshot.strings.some(np.concatenate((labels["key"], labels["text"])))
-    pairs = np.unique(labels[["key", "text", "number"]][:_MOST_NAMES]).tolist()
+    pairs = distinct(labels[["key", "text", "number"]][:_MOST_NAMES]).tolist()
     return of_names(term, (f"{texts[key]}:{texts[text] if text else number}" for key, text, number in pairs))
 
 
 def of_freeing_lines(snapshot: Snapshot, device: Device, term: Term) -> Text | None:
     """Lines that freed something."""
-    numbers = np.unique(lines_that_freed(snapshot, device))
+    numbers = distinct(lines_that_freed(snapshot, device))
     rows = snapshot.frames.rows(numbers[numbers != NEVER].tolist()).values()
     places = {f"{row[0].replace(chr(92), '/').rpartition('/')[2]}:{row[1]}" for row in rows if row[1]}
     return of_names(term, sorted(places))
@@ -193,7 +194,7 @@ def of_freeing_lines(snapshot: Snapshot, device: Device, term: Term) -> Text | N
 
 def of_streams(snapshot: Snapshot, device: Device, term: Term) -> Text | None:
     """The streams of a device."""
-    used = np.unique(device.stream).tolist()
+    used = distinct(device.stream).tolist()
     return of_names(term, [str(snapshot.manifest.streams[number]) for number in used])
 
 

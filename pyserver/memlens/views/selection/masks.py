@@ -8,6 +8,7 @@ import numpy as np
 from memlens.arrays import I64, U32, Mask
 from memlens.errors import BadRequestError
 from memlens.kernels.trace import timeline as kernel
+from memlens.model.distinct import distinct
 from memlens.model.frames import INFERRED, NATIVE
 from memlens.model.timeline import NEVER, NO_CATEGORY
 from memlens.store.models import profile_of, timeline_of
@@ -289,7 +290,7 @@ def labelled(snapshot: Snapshot, term: Term) -> Mask:
     strings = snapshot.strings.some(np.concatenate((labels["key"], labels["text"])))
     mask = np.zeros(len(snapshot.samples.stack), bool)
     patterns = [Pattern(value) for value in term.values]
-    for key, text, number in np.unique(labels[["key", "text", "number"]]).tolist():
+    for key, text, number in distinct(labels[["key", "text", "number"]]).tolist():
         name = strings[key]
         value = strings[text] if text else str(number)
         if any(pattern.matches(value) or pattern.matches(f"{name}:{value}") for pattern in patterns):

@@ -14,6 +14,7 @@ import numpy.typing as npt
 from memlens.arrays import I64, U32, Mask
 from memlens.kernels.tree import calltree
 from memlens.kernels.tree import grouping as kernel
+from memlens.model.distinct import distinct
 from memlens.model.timeline import NEVER
 
 AMOUNT, COUNT = 0, 1
@@ -146,7 +147,7 @@ class ValuedStacks(Generic[M_co]):
 
     def archived(self, items: npt.NDArray[np.intp] | Mask) -> list[int]:
         """The distinct numbers in the view's own archive of the stacks of some items."""
-        numbers = np.unique(self.tree.archived[self.stacks[items]])
+        numbers = distinct(self.tree.archived[self.stacks[items]])
         found: list[int] = numbers[numbers != NEVER].tolist()
         return found
 

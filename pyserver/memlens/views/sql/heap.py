@@ -24,6 +24,7 @@ import numpy as np
 
 from memlens.arrays import Mask
 from memlens.errors import BadRequestError
+from memlens.model.distinct import distinct
 from memlens.model.graph import ENTRY, RETAINING, Strength
 from memlens.model.timeline import NEVER
 from memlens.store.kept import kept
@@ -239,7 +240,7 @@ def _referrers(snapshot: Snapshot, of: Any) -> Iterator[Row]:
     if of is None:
         return
     number, stored = check_object(snapshot, _number(of)), snapshot.references
-    sources = np.unique(
+    sources = distinct(
         stored.referrer[int(stored.referrer_start[number]) : int(stored.referrer_start[number + 1])]
     )
     for start in range(0, len(sources), MOST_ROWS):

@@ -12,6 +12,7 @@ from msgspec import Struct
 from memlens.arrays import U32, U64, Mask
 from memlens.errors import BadRequestError
 from memlens.model.attribution import Attribution
+from memlens.model.distinct import distinct
 from memlens.model.frames import LIBRARY, NATIVE, lacks_its_line, package_of
 from memlens.model.info import GraphInfo, Model, ProfileInfo, TimelineInfo
 from memlens.model.timeline import NEVER, NO_CATEGORY
@@ -265,11 +266,11 @@ def _enclosing(
     Python's ``<listcomp>`` and ``<lambda>`` are within a function that is often on the same line.
     """
     function = snapshot.frames.function
-    several = np.unique(groups[function != function[named_by[groups]]])
+    several = distinct(groups[function != function[named_by[groups]]])
     if not len(several):
         return named_by
     members = np.flatnonzero(np.isin(groups, several))
-    texts = snapshot.strings.some(np.unique(function[members]))
+    texts = snapshot.strings.some(distinct(function[members]))
     is_part = {number: text.startswith("<") and text.endswith(">") for number, text in texts.items()}
     whole = members[[not is_part[number] for number in function[members].tolist()]][::-1]
     found = named_by.copy()
@@ -575,11 +576,11 @@ def _of_labels(snapshot: Snapshot, which: Labels) -> Grouping:
     """Every sample's group."""
     labels = snapshot.samples.labels
     strings = snapshot.strings.some(np.concatenate([labels[field] for field in ("key", "text", "unit")]))
-    keys = [key for key in np.unique(labels["key"]).tolist() if _is_wanted(which, strings[key])]
+    keys = [key for key in distinct(labels["key"]).tolist() if _is_wanted(which, strings[key])]
     labels = labels[np.isin(labels["key"], keys)]
-    distinct, kind = np.unique(labels[["key", "text", "number", "unit"]], return_inverse=True)
+    kinds, kind = np.unique(labels[["key", "text", "number", "unit"]], return_inverse=True)
     texts, terms = [], []
-    for key, text, number, unit in distinct.tolist():
+    for key, text, number, unit in kinds.tolist():
         value = strings[text] if text else f"{number:,} {strings[unit]}".strip()
         texts.append(f"{strings[key]}: {value}" if len(keys) > 1 else value)
         exact = strings[text] if text else str(number)

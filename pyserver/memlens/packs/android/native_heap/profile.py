@@ -18,7 +18,7 @@ from memlens.arrays import I64, Mask
 from memlens.formats.errors import DamagedSnapshotError, NotASnapshotError
 from memlens.formats.stacks import Numbers
 from memlens.formats.warnings import counted_warnings
-from memlens.model.distinct import Grouped, grouped
+from memlens.model.distinct import Grouped, distinct, grouped
 from memlens.model.frames import Frames
 from memlens.model.info import FileWarning, ValueMeaning, ValueType
 from memlens.model.profile import (
@@ -131,7 +131,7 @@ def profile_of(
         settings={
             "processes": list(dict.fromkeys(names))[:_MOST_NAMED],
             "heaps": list(dict.fromkeys(heap_names))[:_MOST_NAMED],
-            "sampling_interval_bytes": np.unique(heaps["interval"])[:_MOST_NAMED].tolist(),
+            "sampling_interval_bytes": distinct(heaps["interval"])[:_MOST_NAMED].tolist(),
         },
         warnings=[
             *_said_of(heaps, heap_names), *ended, *warnings,
@@ -265,7 +265,7 @@ def _times(heaps: npt.NDArray[Any], changes: _Changes) -> tuple[ProfileTimes | N
     start = min(int(begins.min(initial=2**62)), int(when.min()))
     is_odd = when - start > _MOST_SPAN_NS
     when = (np.where(is_odd, start, when) - start) // 1_000
-    edges = np.unique(np.append(when, 0))
+    edges = distinct(np.append(when, 0))
     if len(edges) < 2:
         return None, int(is_odd.sum())
     if len(edges) > _MOST_BINS + 1:
@@ -296,7 +296,7 @@ def _times(heaps: npt.NDArray[Any], changes: _Changes) -> tuple[ProfileTimes | N
 
 
 def _said_of(heaps: Column, heap_names: list[str]) -> Iterator[FileWarning]:
-    intervals = [int(each) for each in np.unique(heaps["interval"]) if each != 1]
+    intervals = [int(each) for each in distinct(heaps["interval"]) if each != 1]
     if intervals and len(heaps):
         sizes = [format_bytes(each) for each in intervals if each]
         said = phrase("Sampled: all figures are estimates.")

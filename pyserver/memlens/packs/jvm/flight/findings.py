@@ -6,6 +6,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from memlens.arrays import I64
+from memlens.model.distinct import distinct
 from memlens.packs.jvm.flight.labels import AFTER, AGE, HELD_BY
 from memlens.store.models import profile_of
 from memlens.store.snapshot import Snapshot
@@ -72,7 +73,7 @@ class _Alive(NamedTuple):
 def _alive(snapshot: Snapshot, value: int, group: TopGroup) -> _Alive:
     counts = np.where(matching(snapshot, group.evidence.of.filter), snapshot.samples.value[value], 0)
     labels, strings = snapshot.samples.labels, snapshot.strings
-    names = {name: number for number in np.unique(labels["key"]).tolist() if (name := strings[number])}
+    names = {name: number for number in distinct(labels["key"]).tolist() if (name := strings[number])}
     of_labels = counts[labels["sample"]]
     is_age = labels["key"] == names.get(AGE, -1)
     is_holder = (labels["key"] == names.get(HELD_BY, -1)) & (of_labels > 0)

@@ -9,7 +9,7 @@ import numpy as np
 
 from memlens.arrays import I64, U8, U32, U64, Mask
 from memlens.kernels.graph.alike import first_alike
-from memlens.model.distinct import first_equal
+from memlens.model.distinct import among, first_equal
 from memlens.packs.api import JoinedTexts
 from memlens.store.manifest import InconsistentError
 from memlens.store.stacks.strings import Strings
@@ -58,7 +58,7 @@ def strings(case: GraphCase) -> Iterator[Ranked]:
     members = members[objects.name[members] > 0]
     stored = case.snapshot.strings
     ends = stored.end
-    is_joined = np.isin(objects.type[members], joined)
+    is_joined = among(objects.type[members], np.array(joined, np.int64))
     if of_two is not None and is_joined.any():
         kept = ~is_joined
         kept[is_joined] = _are_whole(of_two, stored, objects.name[members[is_joined]])

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from memlens.model.distinct import without
 from memlens.packs import registry
 from memlens.texts import Text, in_a_row, phrase
 from memlens.units import MIB, format_bytes
@@ -56,6 +57,6 @@ def _without(case: TraceCase, term: str) -> Iterator[Text]:
     rows = narrowed(case.snapshot, case.number, term).rows
     whole = case.device.whole
     if rows is not None and case.info.events >= LEAST_EVENTS:
-        kept = np.setdiff1d(np.arange(whole.info.allocations, dtype=np.uint32), rows)
+        kept = without(np.arange(whole.info.allocations, dtype=np.uint32), rows)
         peak = whole.narrowed(kept).info.peak_bytes
         yield phrase("Without them the peak would be {size}.", size=format_bytes(peak))

@@ -8,6 +8,7 @@ import numpy as np
 from memlens.arrays import U64, Mask
 from memlens.errors import BadRequestError
 from memlens.kernels.graph import filtering as kernel
+from memlens.model.distinct import distinct
 from memlens.model.timeline import NEVER
 from memlens.store.kept import kept
 from memlens.store.models import has_stacks
@@ -333,7 +334,7 @@ def kinds_there(snapshot: Snapshot, term: Term) -> Text | None:
 def fields_there(snapshot: Snapshot, term: Term) -> Text | None:
     """Fields that would match."""
     stored = snapshot.references
-    numbers = np.unique(stored.name[named_by_code(snapshot)[stored.kind]])
+    numbers = distinct(stored.name[named_by_code(snapshot)[stored.kind]])
     return of_names(term, snapshot.strings.texts(numbers[:1_000]))
 
 

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from memlens.arrays import I64, U32, U64, Mask
 from memlens.kernels.trace import allocator as kernel
+from memlens.model.distinct import common, distinct
 from memlens.model.timeline import ACTIONS
 from memlens.store.kept import kept
 from memlens.store.snapshot import Snapshot
@@ -87,7 +88,7 @@ def joined(spans: Column, walls: U64) -> npt.NDArray[np.intp]:
 def walls_of(snapshot: Snapshot, device: int) -> U64:
     """The addresses at which two final segments of a device touch, ascending."""
     finals = _final_segments(snapshot, device)
-    return np.intersect1d(finals["address"], _stops(finals["address"], finals["total"]))
+    return common(finals["address"], _stops(finals["address"], finals["total"]))
 
 
 @kept
@@ -134,7 +135,7 @@ def _spans(snapshot: Snapshot, device: Device) -> Column:
     size = device.event_size[events]
     stops = _stops(address, size)
     final_stops = _stops(finals["address"], finals["total"])
-    boundaries = np.unique(
+    boundaries = distinct(
         np.concatenate((finals["address"], final_stops, address, stops)).astype(np.uint64, copy=False)
     )
     if len(boundaries) < 2:

@@ -9,6 +9,7 @@ import numpy.typing as npt
 from memlens.arrays import I64, U32
 from memlens.kernels.trace.allocator import EXPANDABLE
 from memlens.kernels.trace.timeline import BEFORE_TRACE as BEFORE_FLAG
+from memlens.model.distinct import distinct
 from memlens.store.snapshot import Snapshot
 from memlens.store.trace.device import Device
 from memlens.texts import Text
@@ -103,7 +104,7 @@ def pinning_lines(
                 pinned_bytes=pin.free_bytes,
                 alone_bytes=pin.alone_bytes,
                 largest_allocation=int(device.allocations(np.asarray([largest]))[0]),
-                stacks=np.unique(mine["stack"]).tolist(),
+                stacks=distinct(mine["stack"]).tolist(),
             )
         )
     return found

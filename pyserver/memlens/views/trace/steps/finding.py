@@ -22,13 +22,15 @@ trace is.
 """
 
 import re
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 from msgspec import Struct
 
 from memlens.arrays import I64, U32
 from memlens.kernels.trace import ranges
+from memlens.model.distinct import distinct
 from memlens.store.kept import kept
 from memlens.store.snapshot import Snapshot
 from memlens.store.trace.device import Device
@@ -161,12 +163,12 @@ def _annotated(device: Device, found: Intervals) -> Steps | None:
     ends = _first_of(found, "step")
     ends = ends[(found.unmatched[ends] & NO_END) == 0] if len(ends) else ends
     if len(ends):
-        last = np.unique(found.last[ends])
+        last = distinct(found.last[ends])
         how = phrase("Each step ends with {name}.", name=_short(found, ends))
         return _numbered("annotations", how, None, np.append(0, last[:-1]), last)
     for candidates in (_first_of(found, "zero_grad"), _matching(found, _LOADER)):
         chosen = candidates[(found.unmatched[candidates] & NO_START) == 0] if len(candidates) else candidates
-        first = np.unique(found.first[chosen]) if len(chosen) else chosen
+        first = distinct(found.first[chosen]) if len(chosen) else chosen
         if len(first) > 1:
             how = phrase("Each step begins with {name}.", name=_short(found, chosen))
             return _numbered("annotations", how, None, first, np.append(first[1:], events))
@@ -326,7 +328,7 @@ def _by_number(numbers: U32) -> I64:
 
 def _last_end(first: I64, events: int) -> int:
     """The end of the last inferred step: after the usual length, or at the end of the trace."""
-    return min(events, int(first[-1] + np.median(np.diff(first))))
+    return min(events, int(first[-1] + _median(np.diff(first))))
 
 
 def _likeness(
@@ -348,7 +350,7 @@ def _likeness(
     lengths = np.bincount(step[inside], minlength=len(first))
     longer = np.maximum(lengths[:-1], lengths[1:])
     # the last step may be cut off, so use the median
-    return float(np.median(shared[:-1] / np.maximum(longer, 1)))
+    return _median(shared[:-1] / np.maximum(longer, 1))
 
 
 # ---- the table ---------------------------------------------------------------------------------------------
@@ -387,3 +389,10 @@ def step_of(device: Device, found: Steps) -> I64:
     start = device.start.astype(np.int64)
     step = np.searchsorted(found.first, start, "left").astype(np.int64) - 1
     return np.where((step >= 0) & (start <= found.last[np.maximum(step, 0)]), step, -1)
+
+
+def _median(values: npt.NDArray[Any]) -> float:
+    """The median, without NumPy's masked arrays, which its own imports."""
+    ordered = np.sort(values)
+    half = len(ordered) // 2
+    return float((ordered[half] + ordered[~half]) / 2)

@@ -12,6 +12,7 @@ from msgspec import Struct
 
 from memlens.arrays import F64, I64, U8, U32
 from memlens.kernels.trace.timeline import NEVER
+from memlens.model.distinct import distinct
 from memlens.model.growing import growing as is_growing
 from memlens.store.snapshot import Snapshot
 from memlens.store.trace.device import Device
@@ -84,7 +85,7 @@ def growth(snapshot: Snapshot, number: int, limit: int, filter_text: str = "") -
     never_less = (rises >= 0).all(axis=1) & (grown > 0)
     growing = np.flatnonzero(is_growing(alive))
     order = growing[np.lexsort((-grown[growing], ~never_less[growing]))][:limit]
-    shown = np.unique(np.linspace(0, len(ends) - 1, min(MOST_POINTS, len(ends))).round().astype(np.int64))
+    shown = distinct(np.linspace(0, len(ends) - 1, min(MOST_POINTS, len(ends))).round().astype(np.int64))
     slopes = _slopes(alive[order]) / every
     at_last = (last[rows] == len(ends)) & (first[rows] < len(ends))
     answer = []
@@ -92,7 +93,7 @@ def growth(snapshot: Snapshot, number: int, limit: int, filter_text: str = "") -
     for group, slope in zip(order.tolist(), slopes.tolist(), strict=True):
         label, source = keys[group]
         mine = rows[(line == group) & at_last]
-        stacks = np.unique(device.stack[mine])[:MOST_STACKS]
+        stacks = distinct(device.stack[mine])[:MOST_STACKS]
         rise = rises[group]
         answer.append(
             GrowthRow(

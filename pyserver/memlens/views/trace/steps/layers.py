@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from memlens.arrays import I64, Mask
+from memlens.model.distinct import distinct
 from memlens.store.snapshot import Snapshot
 
 _WINDOWS = 7
@@ -63,7 +64,7 @@ class Calls(NamedTuple):
 
         None of the other lines is in any of these stacks. (A module that only wraps another one has no other lines.)
         """
-        at = np.unique(self.nearest[nodes])
+        at = distinct(self.nearest[nodes])
         if not len(at) or not at[0]:
             # a stack without such a call
             return False
@@ -74,7 +75,7 @@ class Calls(NamedTuple):
             at = self.above[at]
         levels = np.stack(ways)
         lengths = (levels >= 0).sum(axis=0)
-        seen = set(np.unique(levels).tolist())
+        seen = set(distinct(levels).tolist())
         for outer in range(int(lengths.min())):
             called = levels[lengths - 1 - outer, np.arange(len(lengths))]
             place = int(called[0])
@@ -99,7 +100,7 @@ def are_layers(
     """
     if forwards is None:
         return False
-    windows = np.unique(np.linspace(0, len(first) - 1, _WINDOWS).astype(np.int64)).tolist()
+    windows = distinct(np.linspace(0, len(first) - 1, _WINDOWS).astype(np.int64)).tolist()
     layers = 0
     for window in windows:
         begin, end = np.searchsorted(start, [first[window], last[window]], "right")
