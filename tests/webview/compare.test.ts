@@ -215,7 +215,10 @@ describe('a comparison of profiles', () => {
 
   it('says in a sentence what cannot be compared', () => {
     assert.match(besides(info(device(0, 5))).unlike ?? '', /is a trace of allocations/);
-    assert.match(besides(profile(value('cpu', 'other', 'nanoseconds'))).unlike ?? '', /no value in common .* “cpu”/);
+    assert.match(
+      besides(profile(value('cpu', 'other', 'nanoseconds'))).unlike ?? '',
+      /no value in common .* “cpu”/,
+    );
     const { compare } = compared();
     compare.receive({ ...opened('u', []), info: profile(...theirs) } as OtherSnapshot);
     assert.match(compare.unlike ?? '', /is a profile/);

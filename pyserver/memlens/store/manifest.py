@@ -21,7 +21,7 @@ from memlens.texts import phrase
 if sys.platform != "win32":
     import fcntl
 
-FORMAT_VERSION = 51
+FORMAT_VERSION = 52
 """Raised whenever an older archive could be misread; such archives are made again."""
 
 FILE_NAME = "manifest.json"

@@ -77,7 +77,7 @@ def times(snapshot: Snapshot) -> ProfileTimesAnswer:
     peaks, edges = stored.peaks, stored.edges
     series = []
     for name in info.series:
-        own = Text(name.removesuffix("_bytes").replace("_", " ").capitalize())
+        own = Text(f"{name[:1].upper()}{name[1:].removesuffix('_bytes').replace('_', ' ')}")
         title, unit, within = _TITLES.get(name, (own, _unit_of(name), False))
         counts, values = stored.series[name], None
         if within and info.time_unit == "microseconds":

@@ -22,7 +22,7 @@ CODE_CONSTANTS = {
     "jdk.types.Symbol": ("string",),
     "jdk.types.Method": ("type", "name"),
     "jdk.types.StackTrace": ("truncated", "frames"),
-    "java.lang.Thread": ("osName", "javaName"),
+    "java.lang.Thread": ("osName", "javaName", "virtual"),
 }
 """What is read to name code."""
 

@@ -1,5 +1,6 @@
 """How heap and process grew while a recording ran: what was used after each collection, and memory beside it."""
 
+import re
 from typing import NamedTuple
 
 import numpy as np
@@ -10,6 +11,7 @@ from memlens.packs.jvm.flight.chunks import Chunk
 from memlens.packs.jvm.flight.labels import AFTER
 
 _HEAP, _METASPACE = "jdk.GCHeapSummary", "jdk.MetaspaceSummary"
+_NATIVE, _KIND = "jdk.NativeMemoryUsage", "jdk.types.NMTType"
 HEAP_EVENTS = {
     _HEAP: ("startTime", "when", "heapUsed", "heapSpace.committedSize"),
     _METASPACE: ("startTime", "when", "metaspace.used"),
@@ -17,8 +19,9 @@ HEAP_EVENTS = {
     "jdk.ContainerMemoryUsage": ("startTime", "memoryUsage"),
     "jdk.DirectBufferStatistics": ("startTime", "memoryUsed"),
     "jdk.NativeMemoryUsageTotal": ("startTime", "committed"),
+    _NATIVE: ("startTime", "type", "committed"),
 }
-HEAP_CONSTANTS = {"jdk.types.GCWhen": ("when",)}
+HEAP_CONSTANTS = {"jdk.types.GCWhen": ("when",), _KIND: ("name",)}
 
 COMMITTED = "committed_heap_bytes"
 _OTHERS = (
@@ -28,6 +31,9 @@ _OTHERS = (
     ("jdk.NativeMemoryUsageTotal", "committed", "native_memory_bytes"),
 )
 _AFTER_COLLECTION = "After GC"
+_KIND_NAME = re.compile(r"[A-Za-z][A-Za-z0-9]*(?: [A-Za-z0-9]+){0,3}")
+_MOST_KINDS, _MOST_KIND_NAME = 6, 40
+"""Lines of native memory by kind, those with the most; the others are in the total."""
 _MOST_BINS = 500
 _MOST_BYTES = 2**56
 
@@ -45,6 +51,7 @@ class HeapOverTime:
     def __init__(self) -> None:
         self._lines: dict[str, Readings] = {}
         self._used: Readings = Readings([], [])
+        self._native_kinds: dict[str, Readings] = {}
 
     def add(self, chunk: Chunk) -> None:
         """Take a chunk's readings."""
@@ -64,19 +71,21 @@ class HeapOverTime:
                 continue
             chosen = np.isin(events["when"], list(after))
             times = chunk.header.time_ns(events["startTime"])
-            self._take(line, times[chosen], events[column][chosen])
+            _add(self._lines, line, times[chosen], events[column][chosen])
             if line == AFTER:
                 self._used.times_ns.append(times)
                 self._used.values.append(np.clip(events[column], 0, _MOST_BYTES))
         for name, column, line in _OTHERS:
             events = chunk.events.get(name)
             if events is not None:
-                self._take(line, chunk.header.time_ns(events["startTime"]), events[column])
+                _add(self._lines, line, chunk.header.time_ns(events["startTime"]), events[column])
+        self._take_native(chunk)
 
     def times(self, start_ns: int, allocated_ns: I64, samples: I64, sizes: I64) -> ProfileTimes | None:
         """The lines over time, and what was allocated when, of samples by their numbers; None for an instant."""
         lines = {
-            name: (np.concatenate(of.times_ns), np.concatenate(of.values)) for name, of in self._lines.items()
+            name: (np.concatenate(of.times_ns), np.concatenate(of.values))
+            for name, of in (*self._lines.items(), *self._largest_kinds())
         }
         ends = [int(times.max()) for times, _ in lines.values() if len(times)]
         ends += [int(allocated_ns.max())] if len(allocated_ns) else []
@@ -96,11 +105,32 @@ class HeapOverTime:
         offsets, changes = _changes(edges, (allocated_ns - start_ns) // 1000, samples, sizes)
         return ProfileTimes(edges, series, peaks, offsets, changes, has_frees=False)
 
-    def _take(self, line: str, times: I64, values: I64) -> None:
-        if len(times):
-            of = self._lines.setdefault(line, Readings([], []))
-            of.times_ns.append(times)
-            of.values.append(np.clip(values, 0, _MOST_BYTES))
+    def _take_native(self, chunk: Chunk) -> None:
+        """Take the virtual machine's own memory by kind, which it knows with -XX:NativeMemoryTracking."""
+        events, kinds = chunk.events.get(_NATIVE), chunk.pool(_KIND)
+        if events is None:
+            return
+        times = chunk.header.time_ns(events["startTime"])
+        for key in np.unique(events["type"]).tolist():
+            name = chunk.text_at(kinds.value(key, "name") or 0)
+            if len(name) <= _MOST_KIND_NAME and _KIND_NAME.fullmatch(name):
+                chosen = events["type"] == key
+                line = f"native_{name.replace(' ', '_')}_bytes"
+                _add(self._native_kinds, line, times[chosen], events["committed"][chosen])
+
+    def _largest_kinds(self) -> list[tuple[str, Readings]]:
+        largest = {
+            name: max(int(values.max()) for values in of.values) for name, of in self._native_kinds.items()
+        }
+        names = sorted((name for name in largest if largest[name]), key=lambda name: -largest[name])
+        return [(name, self._native_kinds[name]) for name in names[:_MOST_KINDS]]
+
+
+def _add(lines: dict[str, Readings], line: str, times: I64, values: I64) -> None:
+    if len(times):
+        of = lines.setdefault(line, Readings([], []))
+        of.times_ns.append(times)
+        of.values.append(np.clip(values, 0, _MOST_BYTES))
 
 
 def _at(edges: I64, times: I64, values: I64) -> I64:

@@ -10,7 +10,7 @@ Sources: ``metadata.xml`` (the events), ``leakprofiler/`` (old objects) of OpenJ
 async-profiler.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -26,12 +26,15 @@ from memlens.model.profile import LABEL_DTYPE, Column, Profile, sums_fit
 from memlens.packs.jvm.flight.chunks import MAGIC, Chunk, chunks
 from memlens.packs.jvm.flight.code import CODE_CONSTANTS, ChunkCode, Code
 from memlens.packs.jvm.flight.counts import COUNT_EVENTS, Counts, TypeCounts
+from memlens.packs.jvm.flight.first_samples import FIRST_EVENTS, FirstSamples, Samples
 from memlens.packs.jvm.flight.heap import HEAP_CONSTANTS, HEAP_EVENTS, HeapOverTime
 from memlens.packs.jvm.flight.kept import KEPT_CONSTANTS, KEPT_EVENTS, Batch, KeptObjects
 from memlens.packs.jvm.flight.labels import AGE, HELD_BY, ROOT, THREAD, TYPE
 from memlens.packs.jvm.flight.native import NATIVE_EVENTS, Blocks, NativeMemory
+from memlens.packs.jvm.flight.thread_totals import TOTAL_EVENTS, ThreadTotals
 from memlens.progress import Report
-from memlens.texts import phrase, plural
+from memlens.texts import in_a_row, phrase, plural
+from memlens.units import format_bytes
 
 KIND = "jfr"
 
@@ -48,6 +51,8 @@ _EVENTS = {
     **HEAP_EVENTS,
     **NATIVE_EVENTS,
     **COUNT_EVENTS,
+    **TOTAL_EVENTS,
+    **FIRST_EVENTS,
 }
 _CONSTANTS = {**CODE_CONSTANTS, **KEPT_CONSTANTS, **HEAP_CONSTANTS}
 _RESOLUTION_NS = 10_000_000
@@ -56,6 +61,12 @@ _RESOLUTION_NS = 10_000_000
 _MOST_TIMES, _MANY_ROWS = 4_096, 1 << 20
 """Beyond so many rows, it is one row within a longer time: of that there are so many in the recording, which is more
 than a curve over time shows."""
+
+_LEAST_COUNTED = 0.1
+"""Counted by thread at the least, as a share of the samples, for that to be said."""
+
+_MOST_THREADS = 3
+"""Threads that are named with what each allocated."""
 
 _MOST_WEIGHT = 2**48
 """Bytes of one sample; more are damage."""
@@ -103,22 +114,23 @@ class _Rows:
         """Forget all."""
         self._parts.clear()
 
-    def add(self, sizes: I64, times: I64, **columns: U32) -> None:
+    def add(self, samples: Samples) -> None:
         """Take the samples of a chunk."""
-        if not len(sizes):
+        if not len(samples.sizes):
             return
-        self._parts.append(self._merged(sizes, times, columns))
+        self._parts.append(self._merged(samples))
         if sum(len(part["time"]) for part in self._parts) <= self._most:
             return
         size, time = self.column("size"), self.column("time")
         while self._resolution_ns * _MOST_TIMES < int(time.max()) - int(time.min()):
             self._resolution_ns *= 2
-        whole = {name: self.column(name).astype(np.uint32) for name in columns}
-        self._parts = [self._merged(size, time, whole)]
+        whole = {name: self.column(name).astype(np.uint32) for name in samples.columns}
+        self._parts = [self._merged(Samples(size, time, whole))]
         self._most = max(_MANY_ROWS, 2 * len(self._parts[0]["time"]))
 
-    def _merged(self, sizes: I64, times: I64, columns: Mapping[str, U32]) -> dict[str, I64 | U32]:
+    def _merged(self, samples: Samples) -> dict[str, I64 | U32]:
         """Sum what has the same columns at about the same time."""
+        sizes, times, columns = samples
         first_time = times.min() // self._resolution_ns
         kinds = grouped((times // self._resolution_ns - first_time, *columns.values()))
         part: dict[str, I64 | U32] = {name: column[kinds.first] for name, column in columns.items()}
@@ -149,38 +161,38 @@ class _Recording:
         self._heap = HeapOverTime()
         self._native = NativeMemory()
         self._counts = TypeCounts(self._code)
+        self._totals = ThreadTotals()
         self._sampled, self._older = _Rows(), _Rows()
+        self._firsts = FirstSamples()
         self._unfinished = 0
 
     def add(self, chunk: Chunk) -> None:
         """Take a chunk."""
         code = self._code.of(chunk)
         self._unfinished += chunk.cut > 0 or not chunk.header.is_whole
-        self._take(self._sampled, chunk, code, _SAMPLED, "weight")
-        if self._sampled:
+        sampled = _samples(chunk, code, _SAMPLED, "weight")
+        if sampled is not None:
+            threads = chunk.events[_SAMPLED]["eventThread"]
+            self._sampled.add(self._firsts.without(chunk, threads, sampled))
+        if self._sampled or self._firsts:
             # newer virtual machines write both where both are switched on, of the same allocations
             self._older.clear()
         else:
             for name, size in _OLDER:
-                self._take(self._older, chunk, code, name, size)
+                older = _samples(chunk, code, name, size)
+                if older is not None:
+                    self._older.add(older)
         self._kept.add(chunk, code)
         self._heap.add(chunk)
         self._native.add(chunk, code)
         self._counts.add(chunk, code)
-
-    def _take(self, rows: _Rows, chunk: Chunk, code: ChunkCode, name: str, size: str) -> None:
-        events = chunk.events.get(name)
-        if events is not None:
-            rows.add(
-                np.clip(events[size], 0, _MOST_WEIGHT),
-                chunk.header.time_ns(events["startTime"]),
-                stack=code.stacks(events["stackTrace"]),
-                type=code.types(events["objectClass"]),
-                thread=code.threads(events["eventThread"]),
-            )
+        self._totals.add(chunk, code, _SAMPLED, "weight")
 
     def profile(self, start_ns: int) -> Profile:
         """Return all of it. Raises NotASnapshotError for a recording that has nothing about memory."""
+        firsts = self._firsts.limited()
+        if firsts is not None:
+            self._sampled.add(firsts)
         rows = self._sampled or self._older
         sizes, labels = rows.column("size"), {TYPE: rows.column("type"), THREAD: rows.column("thread")}
         allocated = _distinct(rows.column("stack"), labels, sizes)
@@ -238,6 +250,33 @@ class _Recording:
             start += len(samples.stacks)
         return np.concatenate(rows)
 
+    def _thread_totals(self) -> Iterator[FileWarning]:
+        totals = self._totals.largest_first()
+        counted = sum(each.counted_bytes for each in totals)
+        # threads that ended meanwhile were only read once
+        if counted < _LEAST_COUNTED * sum(self._sampled.column("size").tolist()) or not counted:
+            return
+        names = self._code.strings()
+        listed = [
+            phrase(
+                "{thread} {counted} ({sampled})",
+                thread=names[each.name] or phrase("a thread without a name"),
+                counted=format_bytes(each.counted_bytes),
+                sampled=format_bytes(each.sampled_bytes),
+            )
+            for each in totals[:_MOST_THREADS]
+        ]
+        yield FileWarning(
+            "counted-by-thread",
+            phrase(
+                "The virtual machine also counted what threads allocated, {counted} where the samples add up to "
+                "{sampled}. By thread, in parentheses by the samples: {threads}.",
+                counted=format_bytes(counted),
+                sampled=format_bytes(sum(each.sampled_bytes for each in totals)),
+                threads=in_a_row(listed, ", "),
+            ),
+        )
+
     def _warnings(self, *, has_stacks: bool) -> Iterator[FileWarning]:
         batch, survived = self._kept.last, self._kept.survivors()
         of_profiler = batch is not None and batch.is_of_profiler
@@ -257,6 +296,16 @@ class _Recording:
                 "which is less than was allocated."
             )
         yield FileWarning("sampled", said)
+        yield from self._thread_totals()
+        if self._firsts.reduced_bytes:
+            yield FileWarning(
+                "first-samples",
+                phrase(
+                    "The first sample of a thread also has what the thread had allocated before the recording, {size} "
+                    "in all: each counts no more than the largest other one.",
+                    size=format_bytes(self._firsts.reduced_bytes),
+                ),
+            )
         if self._unfinished:
             yield FileWarning(
                 "cut-file",
@@ -307,6 +356,22 @@ class _Recording:
                     "path-to-gc-roots=true, as docs/java.md says."
                 ),
             )
+
+
+def _samples(chunk: Chunk, code: ChunkCode, name: str, size: str) -> Samples | None:
+    """The samples of a chunk; None if it has no such events."""
+    events = chunk.events.get(name)
+    if events is None or not len(events.rows):
+        return None
+    return Samples(
+        np.clip(events[size], 0, _MOST_WEIGHT),
+        chunk.header.time_ns(events["startTime"]),
+        {
+            "stack": code.stacks(events["stackTrace"]),
+            "type": code.types(events["objectClass"]),
+            "thread": code.threads(events["eventThread"]),
+        },
+    )
 
 
 class _Value(NamedTuple):

@@ -23,7 +23,10 @@ TYPES: dict[str, Fields] = {
     ),
     "jdk.types.FrameType": (("description", "java.lang.String"),),
     "jdk.types.StackTrace": (("truncated", "boolean"), ("frames", "jdk.types.StackFrame[]")),
-    "java.lang.Thread": (("osName", "java.lang.String"), ("osThreadId", "long"), ("javaName", "java.lang.String")),
+    "java.lang.Thread": (
+        ("osName", "java.lang.String"), ("osThreadId", "long"), ("javaName", "java.lang.String"),
+        ("virtual", "boolean"),
+    ),
     "jdk.types.OldObject": (
         ("address", "long"), ("type", "@java.lang.Class"), ("description", "java.lang.String"),
         ("referrer", "@jdk.types.Reference"),
@@ -68,6 +71,14 @@ TYPES: dict[str, Fields] = {
         ("startTime", "long"), ("gcId", "int"), ("objectClass", "@java.lang.Class"), ("count", "long"),
         ("totalSize", "long"),
     ),
+    "jdk.JVMInformation": (("startTime", "long"), ("jvmArguments", "java.lang.String"), ("jvmStartTime", "long")),
+    "jdk.ThreadAllocationStatistics": (
+        ("startTime", "long"), ("allocated", "long"), ("thread", "@java.lang.Thread"),
+    ),
+    "jdk.types.NMTType": (("name", "java.lang.String"),),
+    "jdk.NativeMemoryUsage": (
+        ("startTime", "long"), ("type", "@jdk.types.NMTType"), ("reserved", "long"), ("committed", "long"),
+    ),
     "jdk.InitialSystemProperty": (("startTime", "long"), ("key", "java.lang.String"), ("value", "java.lang.String")),
     "jdk.CPULoad": (("startTime", "long"), ("user", "float"), ("machine", "double"), ("tags", "java.lang.String[]")),
 }  # fmt: skip
@@ -111,9 +122,9 @@ class Recording:
         ]  # fmt: skip
         return self.constant("jdk.types.StackTrace", truncated=int(truncated), frames=rows)
 
-    def thread(self, name: str) -> int:
+    def thread(self, name: str, *, virtual: bool = False) -> int:
         """The key of a thread."""
-        return self.constant("java.lang.Thread", osName=name, javaName=name)
+        return self.constant("java.lang.Thread", osName=name, javaName=name, virtual=int(virtual))
 
     def held(self, type_name: str, *links: tuple[str, str, str]) -> int:
         """The key of an object, and ``links`` from it to its root: a field, its object's type and description."""

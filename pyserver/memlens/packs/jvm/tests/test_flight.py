@@ -37,6 +37,7 @@ SETTINGS = """<?xml version="1.0" encoding="UTF-8"?><configuration version="2.0"
 <event name="jdk.OldObjectSample"><setting name="enabled">true</setting>
 <setting name="stackTrace">true</setting></event>
 <event name="jdk.GarbageCollection"><setting name="enabled">true</setting></event>
+<event name="jdk.JVMInformation"><setting name="enabled">true</setting></event>
 <event name="jdk.GCHeapSummary"><setting name="enabled">true</setting></event>
 {more}</configuration>"""
 
@@ -86,6 +87,7 @@ def codes(profile: Profile) -> list[str]:
 def printed(path: Path) -> list[dict[str, Any]]:
     """What the JDK's own reader prints of a recording."""
     names = "ObjectAllocationSample,ObjectAllocationInNewTLAB,ObjectAllocationOutsideTLAB,OldObjectSample,GCHeapSummary"
+    names += ",ThreadAllocationStatistics"
     command = ["jfr", "print", "--json", "--stack-depth", "4096", "--events", names, str(path)]
     out = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120).stdout
     events: list[dict[str, Any]] = json.loads(out)["recording"]["events"]
@@ -131,7 +133,8 @@ def test_a_recording_says_what_was_allocated_what_is_alive_and_what_holds_it() -
     assert profile.value_types[profile.default_value].name == "kept_samples"
     assert profile.times is not None
     assert "heap_after_collections_bytes" in profile.times.series
-    assert codes(profile) == ["sampled"]
+    # the thread had allocated most of this when the recording began
+    assert codes(profile) == ["sampled", "first-samples"]
 
 
 PROGRAM = """
@@ -276,6 +279,14 @@ def test_a_running_program_is_recorded(tmp_path: Path, capsys: pytest.CaptureFix
     capsys.readouterr()
     assert b"hunter2" not in out.read_bytes()
     profile = load(out)
+    readings: dict[int, list[int]] = {}
+    for each in sorted(printed(out), key=lambda each: each["values"]["startTime"]):
+        if each["type"] == "jdk.ThreadAllocationStatistics" and each["values"]["thread"] is not None:
+            readings.setdefault(each["values"]["thread"]["javaThreadId"], []).append(
+                each["values"]["allocated"]
+            )
+    allocated = sum(each[-1] - each[0] for each in readings.values())
+    assert 0.5 * allocated < value(profile, "allocated_bytes") < 1.5 * allocated
     kept = stacks(profile, "kept_samples")
     assert kept[max(kept, key=lambda stack: kept[stack])] > 5
     assert any("Sessions.login:13" in stack for stack in kept)
@@ -294,7 +305,13 @@ def test_a_java_without_samples_records_what_it_has_of_allocations(version: str,
 def test_a_process_that_was_killed_leaves_what_it_had_written(tmp_path: Path) -> None:
     whole = zstandard.decompress(SESSIONS.read_bytes(), max_output_size=1 << 22)
     profile = load(made(tmp_path, whole + whole))
-    assert value(profile, "allocated_bytes") == 2 * value(load(SESSIONS), "allocated_bytes")
+    weights = sum(
+        each["values"]["weight"]
+        for each in printed(made(tmp_path, whole, "once.jfr"))
+        if each["type"] == "jdk.ObjectAllocationSample"
+    )
+    # each thread's first sample has another as large, in the second dump
+    assert value(profile, "allocated_bytes") == 2 * weights > 2 * value(load(SESSIONS), "allocated_bytes")
     # each dump has all that is alive
     assert value(profile, "kept_samples") == 30
 
@@ -321,6 +338,105 @@ def test_figures_of_a_made_recording(tmp_path: Path, *, is_compressed: bool) -> 
     assert times.series["committed_heap_bytes"].tolist()[-1] == 20_000
     assert int(times.changes["allocated_bytes"].sum()) == 40_000
     assert not times.has_frees
+
+
+def sampled(recording: Recording, thread: str, weights: dict[int, int]) -> None:
+    """Samples of a thread at some seconds, from one line for each second."""
+    for second, weight in weights.items():
+        recording.event(
+            "jdk.ObjectAllocationSample",
+            startTime=second * 10**9,
+            eventThread=recording.thread(thread, virtual=thread.startswith("virtual")),
+            stackTrace=recording.stack(("app/Served", "serve", second)),
+            objectClass=recording.class_("[B"),
+            weight=weight,
+        )
+
+
+def counted(recording: Recording, second: int, allocated: dict[str, int]) -> None:
+    """What threads have allocated since they began, read at a second."""
+    for thread, size in allocated.items():
+        recording.event(
+            "jdk.ThreadAllocationStatistics",
+            startTime=second * 10**9,
+            thread=recording.thread(thread),
+            allocated=size,
+        )
+
+
+@pytest.mark.parametrize("began", ["before the recording", "with it", "nobody says"])
+def test_what_a_thread_allocated_before_the_recording_is_not_of_its_first_sample(
+    tmp_path: Path, began: str
+) -> None:
+    recording = Recording()
+    start_ms = recording.start_ns // 10**6
+    if began != "nobody says":
+        late = 3_600_000 if began == "before the recording" else 500
+        recording.event("jdk.JVMInformation", startTime=0, jvmStartTime=start_ms - late)
+        counted(recording, 0, {"server": 5_000_000_000, "idle": 77})
+    # by hand: the server allocated 1,000 bytes until its first sample, after an hour of others
+    sampled(recording, "server", {1: 5_000_001_000, 2: 2000, 3: 1500})
+    # begins after the recording did
+    sampled(recording, "new", {4: 9000})
+    if began != "nobody says":
+        counted(recording, 5, {"server": 5_000_004_500, "idle": 77, "new": 9000})
+    profile = load(made(tmp_path, recording))
+    first, new = {
+        "before the recording": (2000, 9000),
+        "with it": (5_000_001_000, 9000),
+        # the other thread's may have been cached by one that ran before
+        "nobody says": (2000, 2000),
+    }[began]
+    assert stacks(profile, "allocated_bytes") == {
+        ("app.Served.serve:1",): first,
+        ("app.Served.serve:2",): 2000,
+        ("app.Served.serve:3",): 1500,
+        ("app.Served.serve:4",): new,
+    }
+    said = {each.code: each.said.text for each in profile.warnings}
+    assert ("first-samples" in said) == (began != "with it")
+    if began == "before the recording":
+        assert "before the recording, 4.66 GiB in all" in said["first-samples"]
+        assert "4.39 KiB" in said["counted-by-thread"]
+
+
+def test_a_virtual_thread_does_not_have_what_the_one_that_runs_it_allocated_before(tmp_path: Path) -> None:
+    recording = Recording()
+    counted(recording, 0, {"runs": 5_000_000_000, "runs another": 3000})
+    for number, weight in enumerate((5_000_001_000, 2000, 2400, 9000, 1600)):
+        sampled(recording, f"virtual {number}", {number: weight})
+    counted(recording, 9, {"runs": 5_000_016_000, "runs another": 3000})
+    found = stacks(load(made(tmp_path, recording)), "allocated_bytes")
+    # the first has what they usually have
+    assert sorted(found.values()) == [1600, 2000, 2400, 2400, 9000]
+
+
+def test_native_memory_by_kind_is_a_line_for_each_of_the_largest(tmp_path: Path) -> None:
+    recording = leaking()
+    sizes = {
+        "Java Heap": 900,
+        "GC": 800,
+        "Class": 700,
+        "Code": 600,
+        "Thread": 500,
+        "Other": 400,
+        "Symbol": 300,
+    }
+    for second in range(10):
+        for name, size in {**sizes, "Test": 0, "../../etc": 10**6, "x" * 99: 10**6}.items():
+            recording.event(
+                "jdk.NativeMemoryUsage",
+                startTime=second * 10**9,
+                type=recording.constant("jdk.types.NMTType", name=name),
+                committed=size * (second + 1),
+            )
+    times = load(made(tmp_path, recording)).times
+    assert times is not None
+    native = {name: line.tolist()[-1] for name, line in times.series.items() if name.startswith("native_")}
+    assert native == {
+        "native_Java_Heap_bytes": 9000, "native_GC_bytes": 8000, "native_Class_bytes": 7000,
+        "native_Code_bytes": 6000, "native_Thread_bytes": 5000, "native_Other_bytes": 4000,
+    }  # fmt: skip
 
 
 def test_sums_that_are_too_large_are_refused_also_where_they_wrap_to_small_ones(tmp_path: Path) -> None:
