@@ -50,6 +50,8 @@ def _whole(case: ProfileCase) -> Text:
     match case.main.meaning, case.main.title.text.removesuffix(" in total"):
         case "total", "Allocated":
             return phrase("all that was allocated")
+        case "total", "Allocated (estimated)":
+            return phrase("all that was allocated (estimated)")
         case "total", "Copied":
             return phrase("all that was copied")
         case "peak", _:
