@@ -1,16 +1,17 @@
-// The commands of a view are declared once, as rows of extension/shared/commands.ts and as `palette` of a pane; this writes
-// their rows in package.json, by which key bindings act where the active view has them and the palette hides them behind its
-// lists, and their titles. `--check` only says whether they are current.
+// The commands of a view are declared once, as rows of a `commands.ts` (shell/command.ts) and as `palette` of a pane; this
+// writes their names, their rows in package.json, by which key bindings act where the active view has them and the palette
+// hides them behind its lists, and their titles. `--check` only says whether they are current.
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
-import { build } from 'esbuild';
 import { ROOT } from './lib/paths.mjs';
 import { UserError, main } from './lib/steps.mjs';
 import { forEachChild, lineOf, literal, parse } from './lib/syntax.mjs';
 
 const WEBVIEW = 'webview/src';
+const MODELS = { timeline: 'TimelineSession', profile: 'ProfileSession', graph: 'GraphSession' };
 const NAMES = 'extension/shared/commands.gen.ts';
-const GENERATED = '// Written by `npm run contract`: the names of the commands of views.\n';
+const GENERATED =
+  '// Written by `npm run contract`: the commands of views by the list that offers each, and what has only a key.\n';
 
 /** The row of a view's command. */
 const rowOf = (name) => ({
@@ -44,40 +45,99 @@ function withHidden(rows, names, commands) {
   return [...rows.filter(isOther), ...hidden];
 }
 
-/** The palette's titles of panes, which the files that declare them have. */
-function titlesOfPanes() {
-  const found = [];
-  for (const file of readdirSync(path.join(ROOT, WEBVIEW), { recursive: true })) {
+/** What files of the webview declare: commands with their titles and lists, and what has only a key. */
+function declared() {
+  const commands = new Map();
+  const keys = new Set();
+  for (const file of readdirSync(path.join(ROOT, WEBVIEW), { recursive: true }).sort()) {
     if (!/\.tsx?$/.test(file)) continue;
     const source = readFileSync(path.join(ROOT, WEBVIEW, file), 'utf8');
-    if (!source.includes('palette:')) continue;
+    const hasRows = source.includes('CommandOf');
+    if (!hasRows && !source.includes('palette:')) continue;
     const visit = (node) => {
       const text = (key) => literal(node.properties?.find((each) => each.key?.name === key)?.value);
-      const title = node.type === 'ObjectExpression' ? text('palette') : undefined;
-      if (title !== undefined && text('id') === undefined)
-        throw new UserError(
-          `${file}:${lineOf(source, node.start)}: “${title}” belongs to no pane: give it an id`,
-        );
-      if (title !== undefined) found.push([`pane.${text('id')}`, title]);
+      const [title, id, action] = ['palette', 'id', 'action'].map(text);
+      const name = id === undefined ? action : `pane.${id}`;
+      const fail = (what) => {
+        throw new UserError(`${file}:${lineOf(source, node.start)}: ${what}`);
+      };
+      if (title !== undefined) {
+        if (name === undefined)
+          fail(`“${title}” belongs to no pane and no command: give it an id or an action`);
+        const list = id === undefined ? (text('list') ?? listOf(name)) : 'show';
+        if (list === undefined) fail(`“${title}” is in no list of the palette`);
+        const { title: other = title } = commands.get(name) ?? {};
+        if (other !== title) fail(`${name} is called “${other}” elsewhere`);
+        commands.set(name, { title, list });
+      } else if (hasRows && action !== undefined) keys.add(action);
       forEachChild(node, visit);
     };
     visit(parse(file, source));
   }
-  return Object.fromEntries(found.sort());
+  return { commands, keys: [...keys].filter((name) => !commands.has(name)) };
+}
+
+/** The panes of each model, in the order of their places, as the file that lists them. */
+function listsOfPanes() {
+  const panes = [];
+  for (const file of readdirSync(path.join(ROOT, WEBVIEW), { recursive: true }).sort()) {
+    const source = /\.tsx?$/.test(file) ? readFileSync(path.join(ROOT, WEBVIEW, file), 'utf8') : '';
+    if (!source.includes('PaneOf')) continue;
+    const visit = (node) => {
+      const { properties = [] } = node.init?.expression ?? node.init ?? {};
+      const value = (key) => properties.find((each) => each.key?.name === key)?.value;
+      const [models, place] = [value('of')?.elements, value('place')?.value];
+      if (models && place !== undefined)
+        panes.push({ file, name: node.id.name, models: models.map(literal), place });
+      forEachChild(node, visit);
+    };
+    visit(parse(file, source));
+  }
+  return Object.entries(MODELS).map(([model, session]) => {
+    const own = panes.filter(({ models }) => models.includes(model)).sort((a, b) => a.place - b.place);
+    const imported = own.map(({ file, name }) => {
+      const from = path.posix.relative(model, file.replaceAll(path.sep, '/')).replace(/\.tsx?$/, '');
+      return `import { ${name} } from '${from.startsWith('.') ? from : `./${from}`}';\n`;
+    });
+    const text = [
+      '// Written by `npm run contract`: the panes, in the order of their tabs.\n',
+      ...["import type { PaneOf } from '../shell/pane';\n", `import type { ${session} } from './session';\n`],
+      ...[...imported.sort(), '\n', `export const PANES: readonly PaneOf<${session}>[] = [\n`],
+      ...[...own.map(({ name }) => `  ${name},\n`), '];\n'],
+    ];
+    return [`${WEBVIEW}/${model}/panes.gen.ts`, text.join('')];
+  });
+}
+
+/** The list of what is of a kind. */
+const listOf = (name) => ({ group: 'groupBy', picture: 'show' })[name.split('.')[0]];
+
+/** Names in the order that they had; a new one follows that which is declared before it. */
+function inOrder(names, before) {
+  const ordered = before.filter((name) => names.includes(name));
+  names.forEach((name, index) => {
+    if (!ordered.includes(name)) ordered.splice(ordered.indexOf(names[index - 1]) + 1, 0, name);
+  });
+  return ordered;
 }
 
 main(async () => {
-  const { outputFiles } = await build({
-    ...{ entryPoints: [path.join(ROOT, 'extension/shared/commands.ts')], bundle: true },
-    ...{ format: 'esm', write: false },
-  });
-  const code = Buffer.from(outputFiles[0].contents).toString('base64');
-  const { LISTS } = await import(`data:text/javascript;base64,${code}`);
-  const titles = Object.assign({}, ...Object.values(LISTS), titlesOfPanes());
-  const names = Object.keys(titles);
-  const rows = names.map((name) => `  '${name}',\n`).join('');
+  const { commands: rows, keys } = declared();
+  const before = existsSync(path.join(ROOT, NAMES)) ? readFileSync(path.join(ROOT, NAMES), 'utf8') : '';
+  const names = inOrder(
+    [...rows.keys()],
+    [...before.matchAll(/^ {2}'?([\w.]+)'?: '/gm)].map(([, name]) => name),
+  );
+  const titles = Object.fromEntries(names.map((name) => [name, rows.get(name).title]));
+  const lines = (each) => each.map((line) => `  ${line},\n`).join('');
+  const written = [
+    `${GENERATED}export const COMMANDS = {\n`,
+    `${lines(names.map((name) => `'${name}': '${rows.get(name).list}'`))}} as const;\n\n`,
+    `export const KEY_ACTIONS = [\n${lines(keys.sort().map((name) => `'${name}'`))}] as const;\n`,
+  ];
   const current = [
-    writeIfOther(NAMES, () => `${GENERATED}export const VIEW_COMMANDS = [\n${rows}] as const;\n`),
+    writeIfOther(NAMES, () => written.join('')),
+    ...listsOfPanes().map(([file, text]) => writeIfOther(file, () => text)),
   ];
   let commands = [];
   // as text: a number of the tools' schemas is larger than those that are exact here

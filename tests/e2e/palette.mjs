@@ -242,18 +242,12 @@ function listsOfCommands() {
   const read = (name) => readFileSync(path.join(ROOT, name), 'utf8');
   const texts = JSON.parse(read('package.nls.json'));
   const lists = new Map(LISTS.map((list) => [list, `${PREFIX}${texts[`command.${list}`]}`]));
-  const declared = read('extension/shared/commands.ts');
-  const listOf = (name) => {
-    if (name === 'redact') return 'share';
-    if (name.startsWith('pane.')) return 'show';
-    return LISTS.find((list) => {
-      const [, rows = ''] = new RegExp(`^  ${list}: \\{(.*?)^  \\},`, 'ms').exec(declared) ?? [];
-      return new RegExp(`^ +'?${name}'?:`, 'm').test(rows);
-    });
-  };
+  const rows = read('extension/shared/commands.gen.ts').matchAll(/^ {2}'([\w.]+)': '(\w+)',$/gm);
+  const declared = new Map([...rows].map(([, name, list]) => [name, list]));
+  declared.set('redact', 'share');
   const found = JSON.parse(read('package.json')).contributes.commands.flatMap(({ command }) => {
     const name = command.slice('memlens.'.length);
-    const list = listOf(name);
+    const list = declared.get(name);
     return list ? [[`${PREFIX}${texts[`command.${name}`]}`, lists.get(list)]] : [];
   });
   return new Map(found);

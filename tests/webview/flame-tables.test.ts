@@ -160,7 +160,7 @@ describe("the flame graph's keys", () => {
   it('have one meaning each, and letters the one of their Shift only where it is given', () => {
     const press = (key: string, more = {}) =>
       FLAME_KEYS.actionOf({ key, shiftKey: false, altKey: false, ctrlKey: false, metaKey: false, ...more });
-    for (const { keys: each, action } of FLAME_KEYS.rows)
+    for (const { keys: each = [], action } of FLAME_KEYS.rows)
       for (const key of each) {
         const shiftKey = key.startsWith('Shift+');
         const ctrlKey = key.startsWith('Mod+');

@@ -38,7 +38,7 @@ function framed(): { session: BareSession; host: HTMLElement; posted: FromWebvie
     pictures: [() => <div class="first" />, () => <div class="second" />],
     Panel: ({ hidden, style }: PanelRoom) => <aside hidden={hidden} style={style} />,
     Help: () => <dialog />,
-    dock: new Dock(session, [], 1, never),
+    dock: new Dock(session, [], never),
   });
   return { session, host, posted };
 }

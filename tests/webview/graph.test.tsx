@@ -744,7 +744,7 @@ test('the keys that are listed are those that the picture has', () => {
   );
   assert.equal(others.length, 7);
   assert.deepEqual(
-    others.filter(({ text }) => texts.includes(text)),
+    others.filter(({ text = '' }) => texts.includes(text)),
     [],
   );
 });

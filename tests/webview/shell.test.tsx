@@ -6,6 +6,7 @@ import { signal } from '@preact/signals';
 import assert from 'node:assert/strict';
 import { afterEach, test } from 'node:test';
 import { render, type VNode } from 'preact';
+import type { Action } from '../../extension/shared/commands';
 import type { FromWebviewMessage, ViewMethod } from '../../extension/shared/messages';
 import type {
   DeviceInfo,
@@ -14,14 +15,16 @@ import type {
   HeadlineAnswer,
   LineLink,
   SnapshotFinding,
-  SnapshotInfo,
   TextPart,
 } from '../../extension/shared/protocol.gen';
 import type { Api } from '../../webview/src/api';
 import { RequestError } from '../../webview/src/base/request';
 import { ScopeBar } from '../../webview/src/timeline/scope';
 import { Cursors } from '../../webview/src/timeline/cursors';
-import { KEYS } from '../../webview/src/shell/keys';
+import { GRAPH_COMMANDS } from '../../webview/src/graph/commands';
+import { PROFILE_COMMANDS } from '../../webview/src/profile/commands';
+import { KeyTable, type KeyRow } from '../../webview/src/shell/key-table';
+import { TIMELINE_COMMANDS } from '../../webview/src/timeline/commands';
 import { tabsOf, type Pane, type PaneOf } from '../../webview/src/shell/pane';
 import { Dock } from '../../webview/src/shell/dock';
 import { Headline } from '../../webview/src/shell/headline';
@@ -54,7 +57,8 @@ function one(within: ParentNode, selector: string): HTMLElement {
 
 /** For what must not happen. */
 const never = (): never => assert.fail();
-const TRACE = { info: { model: 'timeline' } } as const;
+
+const PLACED = { of: ['timeline'], place: 1 } as const;
 
 const texts = (within: ParentNode, selector: string): string[] =>
   [...within.querySelectorAll(selector)].map((each) => each.textContent);
@@ -621,15 +625,18 @@ test('the panel has a tab for a few panes and a menu for the others', async () =
         revealed.push(query);
       },
     };
-    return { id, title, usesSet: true, make: () => (id === 'sql' ? Promise.resolve(made) : made) };
+    return { ...PLACED, id, title, usesSet: true, make: () => (id === 'sql' ? Promise.resolve(made) : made) };
   };
   // SAFETY: the cursors ask for nothing else.
   const api = { request: never } as Partial<Api> as Api;
   const cursors = new Cursors({ api, failed: never, filterAsIf: '' });
   const panes = [pane('liveSet', 'What’s in memory'), pane('flame', 'Flame graph'), pane('sql', 'SQL')];
-  const tabs = tabsOf(TRACE, [...panes, { ...pane('oom', 'Nothing of it'), offered: () => false }]);
+  const tabs = tabsOf({ keys: new KeyTable(TIMELINE_COMMANDS) }, [
+    ...panes,
+    { ...pane('oom', 'Nothing of it'), offered: () => false },
+  ]);
   const session = new BareSession();
-  const dock = new Dock(session, tabs, 2, never, ({ hidden }) => (
+  const dock = new Dock(session, tabs, never, 2, ({ hidden }) => (
     <ScopeBar cursors={cursors} name="at the peak" hidden={hidden} />
   ));
   const panel = mounted(<dock.View hidden={false} tall={false} height={200} />);
@@ -670,22 +677,23 @@ test('the panel has a tab for a few panes and a menu for the others', async () =
 });
 
 test('the keys of panes are those of their model, and a tenth pane says that it has none', () => {
-  const pane: PaneOf<unknown> = { id: 'sql', title: 'SQL', make: never };
-  const keysOf = (model: SnapshotInfo['model']): string[] =>
+  const pane: PaneOf<unknown> = { ...PLACED, id: 'sql', title: 'SQL', make: never };
+  const keysOf = (rows: readonly KeyRow<Action>[]): string[] =>
     tabsOf(
-      { info: { model } },
+      { keys: new KeyTable(rows) },
       Array.from({ length: 10 }, () => pane),
     ).map(({ key }) => key);
-  for (const model of ['timeline', 'graph'] as const) {
-    const keys = keysOf(model);
+  const numbered: readonly (readonly KeyRow<Action>[])[] = [TIMELINE_COMMANDS, GRAPH_COMMANDS];
+  for (const rows of numbered) {
+    const keys = keysOf(rows);
     assert.deepEqual(keys, ['1', '2', '3', '4', '5', '6', '7', '8', '9', '']);
     keys.slice(0, 9).forEach((key, at) => {
       const pressed = { key, shiftKey: false, altKey: false, ctrlKey: false, metaKey: false };
-      assert.equal(KEYS[model].actionOf(pressed), `pane${at + 1}`);
+      assert.equal(new KeyTable(rows).actionOf(pressed), `pane${at + 1}`);
     });
   }
   // of a profile the flame graph is the picture
-  assert.deepEqual(new Set(keysOf('profile')), new Set(['']));
+  assert.deepEqual(new Set(keysOf(PROFILE_COMMANDS)), new Set(['']));
 });
 
 test('a state that waits to be saved is saved when the page is left', () => {

@@ -47,7 +47,6 @@ import type { Missing } from '../../webview/src/timeline/missing-source';
 import { Panel } from '../../webview/src/timeline/panel';
 import { ScopeBar } from '../../webview/src/timeline/scope';
 import type { Selected } from '../../webview/src/timeline/selection';
-import type { BookmarkTour } from '../../webview/src/timeline/bookmark-tour';
 import { bookmarksPane } from '../../webview/src/timeline/panes/bookmarks';
 import { oomPane } from '../../webview/src/timeline/panes/oom';
 import { statePane } from '../../webview/src/timeline/panes/state';
@@ -259,8 +258,8 @@ test('the allocator’s state', async () => {
 test('bookmarks', async () => {
   const list = signal<readonly PlacedBookmark[]>([]);
   // SAFETY: the pane reads the list alone.
-  const tour = { bookmarks: { list } } as unknown as BookmarkTour;
-  const pane = await bookmarksPane(tour).make(contextWith({}));
+  const bookmarks = { list } as unknown as TimelineSession['bookmarks'];
+  const pane = bookmarksPane.make(Object.assign(contextWith({}), { bookmarks }));
   const host = mountedPane(pane);
   await drawn();
   assertTranslated(host, 'no bookmarks');
@@ -396,7 +395,7 @@ test('the filter and its terms, keys, menus, the toolbar and the panel', async (
     ...{ id: id as PaneTab['id'], title: 'Π', key: '1', usesSet: true, make: never },
   }));
   const context = contextWith({});
-  const dock = new Dock(session, tabs, 1, nothing, ({ hidden }) => (
+  const dock = new Dock(session, tabs, nothing, 1, ({ hidden }) => (
     <ScopeBar cursors={context.cursors} name={context.setName} hidden={hidden} />
   ));
   assertView(<dock.View hidden={false} tall={false} height={200} />, 'the panel');

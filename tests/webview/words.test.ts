@@ -4,7 +4,10 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { AllocationSummary, Frame } from '../../extension/shared/protocol.gen';
 import { BOX_KEYS, FLAME_KEYS, STACK_KEYS } from '../../webview/src/flame/keys';
-import { KEYS } from '../../webview/src/shell/keys';
+import { GRAPH_COMMANDS } from '../../webview/src/graph/commands';
+import { PROFILE_COMMANDS } from '../../webview/src/profile/commands';
+import { KeyTable } from '../../webview/src/shell/key-table';
+import { TIMELINE_COMMANDS } from '../../webview/src/timeline/commands';
 import { wheelTurn } from '../../webview/src/widgets/wheel';
 import { Names } from '../../webview/src/base/names';
 import { restoreState } from '../../webview/src/timeline/state';
@@ -168,16 +171,32 @@ describe('frames', () => {
 });
 
 describe('input', () => {
+  const tables = {
+    timeline: new KeyTable(TIMELINE_COMMANDS),
+    profile: new KeyTable(PROFILE_COMMANDS),
+    graph: new KeyTable(GRAPH_COMMANDS),
+    ...{ FLAME_KEYS, STACK_KEYS, BOX_KEYS },
+  };
   const press = (
     key: string,
     held: Partial<Record<'shiftKey' | 'altKey' | 'ctrlKey' | 'metaKey', boolean>> = {},
   ) =>
-    KEYS.timeline.actionOf({ key, shiftKey: false, altKey: false, ctrlKey: false, metaKey: false, ...held });
+    tables.timeline.actionOf({
+      key,
+      shiftKey: false,
+      altKey: false,
+      ctrlKey: false,
+      metaKey: false,
+      ...held,
+    });
 
   it('gives every key to one action', () => {
-    const tables = { ...KEYS, FLAME_KEYS, STACK_KEYS, BOX_KEYS };
+    for (const rows of [TIMELINE_COMMANDS, PROFILE_COMMANDS, GRAPH_COMMANDS]) {
+      const actions = rows.map(({ action }) => action);
+      assert.equal(new Set(actions).size, actions.length, 'an action has one row');
+    }
     for (const [name, { rows }] of Object.entries(tables)) {
-      const keys = rows.flatMap((row) => row.keys);
+      const keys = rows.flatMap(({ keys: each = [] }) => each);
       assert.ok(keys.length > 4, name);
       assert.equal(new Set(keys).size, keys.length, name);
     }

@@ -7,29 +7,13 @@ import type { ViewCommand } from '../../extension/shared/commands';
 import type { ViewState } from '../../extension/shared/messages';
 import type { Problem, TimelineInfo } from '../../extension/shared/protocol.gen';
 import type { Api, HostMessage } from './api';
-import { savePicture, takeReport, type AskedSvg } from './shell/export';
+import { takeReport } from './shell/export';
 import { keySettings } from './shell/keyboard';
 import { never } from './shell/model';
+import { EVERYWHERE, type ShownView } from './shell/page';
 import { SnapshotView } from './timeline/view';
 import { learnFileNames } from './base/paths';
 import { EmptyScreen, type FailedAction, FailedScreen, ProgressScreen, type Progress } from './shell/screens';
-
-/** What every model's view can do. */
-interface ShownView {
-  receive(message: HostMessage): void;
-  /** Shows a state of before, or of a link. */
-  goTo(state: ViewState): void;
-  /** Asks for its picture as SVG; null where it has none. */
-  picture(): AskedSvg | null;
-  /** The commands that do something now. */
-  readonly commands: readonly ViewCommand[];
-  /** The device that a report is about; null for a model without. */
-  readonly reported: number | null;
-  failed(error: unknown): void;
-  /** Saves its state now. */
-  save(): void;
-  dispose(): void;
-}
 
 export class App {
   private readonly progress = signal<Progress>({ stage: '', fraction: null });
@@ -101,44 +85,21 @@ export class App {
     }
   }
 
-  /** What is the same for all models is done here; the host goes by the state that is saved first. */
   private command(command: ViewCommand): void {
-    switch (command) {
-      case 'back':
-      case 'forward':
-        this.view?.save();
-        this.api.post({ type: 'history', by: command === 'back' ? -1 : 1 });
-        return;
-      case 'copyLink':
-        this.view?.save();
-        this.api.post({ type: 'copyLink' });
-        return;
-      case 'exportSvg':
-      case 'exportPng': {
-        const asked = this.view?.picture();
-        if (asked) this.take(savePicture(this.api, command === 'exportSvg' ? 'svg' : 'png', asked));
-        return;
-      }
-      case 'exportReport':
-      case 'copyReport': {
-        const form = command === 'copyReport' ? 'markdown' : 'html';
-        if (this.holdsContents) this.api.post({ type: 'chooseReport', form });
-        else this.takeReport(form, false);
-        return;
-      }
-      default:
-        this.view?.receive({ type: 'command', command });
-    }
+    const { api, view } = this;
+    const row = EVERYWHERE.find(({ action }) => action === command);
+    if (view && row) row.run({ api, view, report: (form) => this.report(form) });
+    else view?.receive({ type: 'command', command });
+  }
+
+  private report(form: 'html' | 'markdown'): void {
+    if (this.holdsContents) this.api.post({ type: 'chooseReport', form });
+    else this.takeReport(form, false);
   }
 
   private takeReport(form: 'html' | 'markdown', values: boolean): void {
-    this.take(takeReport(this.api, form, this.view?.reported ?? null, values));
-  }
-
-  private take(made: Promise<void>): void {
-    made.catch((error: unknown) => {
-      this.view?.failed(error);
-    });
+    const { api, view } = this;
+    takeReport(api, form, view?.reported ?? null, values).catch((error: unknown) => view?.failed(error));
   }
 
   private showProgress(): void {

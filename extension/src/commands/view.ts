@@ -1,10 +1,8 @@
 import * as vscode from 'vscode';
-import { LISTS } from '../../shared/commands';
-import { VIEW_COMMANDS } from '../../shared/commands.gen';
+import { VIEW_COMMANDS, type CommandList } from '../../shared/commands';
+import { COMMANDS } from '../../shared/commands.gen';
 import { pick } from '../base/window';
 import type { SnapshotEditorProvider } from '../editor/provider';
-
-type List = keyof typeof LISTS;
 
 /** A view that is hidden never says that it has the focus. */
 const MOST_FOCUS_MS = 500;
@@ -25,7 +23,7 @@ export function registerViewCommands(
   const { contributes } = extension.packageJSON as Manifest;
   const titleOf = (name: string): string =>
     contributes.commands.find(({ command }) => command === `memlens.${name}`)?.title ?? name;
-  const list = (name: List): vscode.Disposable =>
+  const list = (name: CommandList): vscode.Disposable =>
     vscode.commands.registerCommand(`memlens.${name}`, async () => {
       const items = inList(name, editors).map((command) => ({ label: titleOf(command), command }));
       await focusSettled(editors);
@@ -66,10 +64,10 @@ function focusSettled({ active }: Pick<SnapshotEditorProvider, 'active'>): Promi
 }
 
 /** The commands of a list that do something in the active view. */
-function inList(list: List, { active }: Pick<SnapshotEditorProvider, 'active'>): readonly string[] {
+function inList(list: CommandList, { active }: Pick<SnapshotEditorProvider, 'active'>): readonly string[] {
   if (active === undefined) return [];
   const found: string[] = VIEW_COMMANDS.filter((command) => {
-    const isListed = command in LISTS[list] || (list === 'show' && command.startsWith('pane.'));
+    const isListed = COMMANDS[command] === list;
     if (command === 'back' || command === 'forward')
       return isListed && active.canGo(command === 'back' ? -1 : 1);
     return isListed && active.commands.includes(command);

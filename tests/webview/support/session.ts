@@ -1,6 +1,6 @@
 // A view's state with nothing in it, for what stands around any model's.
 
-import { computed, signal } from '@preact/signals';
+import { signal } from '@preact/signals';
 import type { FromWebviewMessage, ViewState } from '../../../extension/shared/messages';
 import type { SnapshotInfo } from '../../../extension/shared/protocol.gen';
 import type { Api } from '../../../webview/src/api';
@@ -9,7 +9,6 @@ import { Session } from '../../../webview/src/shell/session';
 export class BareSession extends Session {
   readonly info = {} as SnapshotInfo;
   override readonly comparedWith = signal(null);
-  override readonly commands = computed(() => []);
   protected override readonly topics = {};
   /** What was kept. */
   readonly saved: ViewState[];

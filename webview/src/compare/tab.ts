@@ -6,6 +6,9 @@ import type { CompareContext } from './comparison';
 
 export const comparePane: PaneOf<CompareContext> = {
   id: 'compare',
+  of: ['timeline', 'profile'],
+  place: 70,
+  inMenu: true,
   title: t('Compare'),
   palette: 'Show Comparison',
   usesSet: true,

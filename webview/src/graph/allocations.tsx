@@ -1,9 +1,9 @@
 // The stacks that allocated the objects of a heap dump, or memory outside of it, as a flame graph beside the dominators.
 
-import { effect, signal } from '@preact/signals';
+import { signal } from '@preact/signals';
 import type { VNode } from 'preact';
 import type { AllocationSet, FlameNodeAnswer, ProfileInfo } from '../../../extension/shared/protocol.gen';
-import { figureIn, setFigures } from '../base/figure';
+import { figureIn } from '../base/figure';
 import { bytes } from '../base/format';
 import { said, t } from '../base/l10n';
 import { Latest } from '../base/latest';
@@ -11,7 +11,7 @@ import { exactly } from '../base/text';
 import type { SetFlameContext, StackObjects } from '../flame/context';
 import { flamePane } from '../flame/pane';
 import type { KeptFlame } from '../flame/settings';
-import type { PaneOf } from '../shell/pane';
+import type { Pane, PaneOf } from '../shell/pane';
 import { Dropdown } from '../widgets/choice';
 import { WITHOUT_STACK, type GraphSession } from './session';
 
@@ -19,8 +19,21 @@ const FUNCTIONS = 'allocated-by';
 /** The longest filter that the server takes is as long again. */
 const LONGEST_TERM = 2_000;
 
-/** What the flame graph is of and how it is shown, whether it was shown already or not. */
-export class Allocations {
+export const stacksPane: PaneOf<GraphSession> = {
+  id: 'flame',
+  of: ['graph'],
+  place: 40,
+  title: ({ info }) => (info.outside ? t('Native memory') : t('Allocation stacks')),
+  offered: ({ stacks }) => stacks !== null,
+  make: (session) => {
+    const { info, stacks } = session;
+    if (!info.allocations || !stacks) throw new Error('The dump has no stacks.');
+    return new Allocations(session, info.allocations, stacks).pane();
+  },
+};
+
+/** What the flame graph is of and how it is shown. */
+class Allocations {
   /** What isn't shown, in words. */
   private readonly rest = signal('');
   private readonly summing = new Latest();
@@ -29,32 +42,26 @@ export class Allocations {
     private readonly session: GraphSession,
     private readonly info: ProfileInfo,
     private readonly kept: KeptFlame,
-  ) {
-    session.whileShown(effect(() => setFigures({ unit: this.unit, counts: 'object' })));
-  }
+  ) {}
 
-  readonly pane: PaneOf<GraphSession> = {
-    id: 'flame',
-    title: ({ info }) => (info.outside ? t('Native memory') : t('Allocation stacks')),
-    make: () => {
-      const pane = flamePane(this.context(), this.Values);
-      pane.without('value', 'order');
-      const { View, Bar } = pane;
-      return {
-        View,
-        Bar,
-        update: (changes) => {
-          if (changes.has('filter')) this.sumRest();
-          pane.update(changes);
-        },
-        key: (event) => pane.key(event),
-        dispose: () => {
-          this.summing.cancel();
-          pane.dispose();
-        },
-      };
-    },
-  };
+  pane(): Pane {
+    const pane = flamePane(this.context(), this.Values);
+    pane.without('value', 'order');
+    const { View, Bar } = pane;
+    return {
+      View,
+      Bar,
+      update: (changes) => {
+        if (changes.has('filter')) this.sumRest();
+        pane.update(changes);
+      },
+      key: (event) => pane.key(event),
+      dispose: () => {
+        this.summing.cancel();
+        pane.dispose();
+      },
+    };
+  }
 
   /** Says what has no stack, of what the filter leaves. */
   private sumRest(): void {
@@ -70,10 +77,6 @@ export class Allocations {
       },
       (error) => session.failed(error),
     );
-  }
-
-  private get unit(): string {
-    return this.info.values[this.session.value.value]?.unit ?? 'bytes';
   }
 
   private readonly Values = (): VNode => (

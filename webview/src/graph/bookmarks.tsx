@@ -13,7 +13,13 @@ import { nameOf } from './heap-bookmarks';
 import type { GraphSession } from './session';
 import { ObjectButton } from './object-button';
 
-export const bookmarksPane = { ...BOOKMARKS, make: makePane } satisfies PaneOf<GraphSession>;
+export const bookmarksPane = {
+  ...BOOKMARKS,
+  of: ['graph'],
+  place: 100,
+  inMenu: true,
+  make: makePane,
+} satisfies PaneOf<GraphSession>;
 
 function makePane(context: GraphSession): Pane {
   return bookmarksOf<HeapBookmark>({

@@ -7,11 +7,12 @@ import type { HeapSelection } from '../../../extension/shared/messages';
 import type { Pending } from '../base/request';
 import { bytes } from '../base/format';
 import { said, t } from '../base/l10n';
+import { using } from '../base/follow';
 import { Latest, turned } from '../base/latest';
 import { Banner, bannerOf, SearchBox, Sides } from '../compare/bar';
 import type { Compare } from '../compare/comparison';
 import { Bar } from '../widgets/bar';
-import type { BarRoom, Pane, PaneRoom } from '../shell/pane';
+import type { BarRoom, Pane, PaneOf, PaneRoom } from '../shell/pane';
 import { Choices, Dropdown } from '../widgets/choice';
 import { debounce } from '../widgets/dom';
 import type { LazyAnswer } from '../widgets/lazy-rows';
@@ -34,6 +35,26 @@ import { HeapTree } from './tree';
 import { copiedObject, objectsText } from './words';
 
 const SEARCH_AFTER_MS = 150;
+
+export const comparePane: PaneOf<GraphSession> = {
+  id: 'compare',
+  of: ['graph'],
+  place: 70,
+  inMenu: true,
+  title: t('Compare'),
+  make: (context) => {
+    const pane = new ComparePane(context, context.compare);
+    context.whileShown(
+      using(
+        () => context.dumps.value,
+        (dumps) => {
+          if (dumps.length + pane.series.count > 0) pane.series.receive(dumps);
+        },
+      ),
+    );
+    return pane;
+  },
+};
 
 export class ComparePane implements Pane {
   readonly series: SeriesPart;

@@ -47,6 +47,8 @@ const TITLE = t('Dominators');
 
 export const dominatorsPane = {
   id: 'dominators',
+  of: ['graph'],
+  place: 20,
   title: TITLE,
   palette: 'Show Dominator Tree',
   make: makePane,

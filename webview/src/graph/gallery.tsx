@@ -30,6 +30,9 @@ const TILE = { width: 156, height: 200 };
 
 export const imagesPane = {
   id: 'images',
+  of: ['graph'],
+  place: 60,
+  inMenu: true,
   title: t('Images'),
   palette: 'Show Images of a Heap Dump',
   offered: ({ info }) => info.image_types.length > 0,

@@ -42,9 +42,6 @@ export class SeriesPart {
     private readonly changed: () => void,
   ) {}
 
-  /** How many of the dumps are open. */
-  readonly open = computed(() => this.dumps.value.filter(({ is }) => is === 'own' || is === 'open').length);
-
   get count(): number {
     return this.dumps.value.length;
   }

@@ -1,8 +1,13 @@
 // A heap dump's view: what is selected, what its boxes and tables show of the heap, and what it is compared with.
 
-import { batch, computed, signal, type ReadonlySignal, type Signal } from '@preact/signals';
-import type { ViewCommand } from '../../../extension/shared/commands';
-import type { GraphState, HeapSelection, HeapState, HeapTree } from '../../../extension/shared/messages';
+import { batch, computed, effect, signal, type ReadonlySignal, type Signal } from '@preact/signals';
+import type {
+  GraphState,
+  HeapSelection,
+  HeapState,
+  HeapTree,
+  SeriesDump,
+} from '../../../extension/shared/messages';
 import type {
   AllocationSet,
   Evidence,
@@ -11,13 +16,13 @@ import type {
   ObjectsLink,
 } from '../../../extension/shared/protocol.gen';
 import type { Api } from '../api';
+import { setFigures } from '../base/figure';
 import { t } from '../base/l10n';
 import { baseName } from '../base/paths';
 import { Compare, restoreCompare } from '../compare/comparison';
 import { WHOLE } from '../flame/camera';
 import { KeptFlame } from '../flame/settings';
 import { Session, type Topics } from '../shell/session';
-import { SHARED_COMMANDS } from '../shell/share';
 import { HeapBookmarks } from './heap-bookmarks';
 import { located } from './groups';
 import { restoreGraph } from './state';
@@ -31,6 +36,11 @@ export class GraphSession extends Session<HeapState> {
   /** How the stacks that allocated are shown; null where they aren't known. */
   readonly stacks: KeptFlame | null;
   readonly wasteOf = signal<HeapSelection | null>(null);
+  readonly timeline = null;
+  /** The dumps that are shown over time. */
+  readonly dumps = signal<readonly SeriesDump[]>([]);
+  /** How many of them are open. */
+  readonly series = computed(() => this.dumps.value.filter(({ is }) => is === 'own' || is === 'open').length);
   private readonly kept: Signal<GraphState>;
 
   constructor(
@@ -48,6 +58,13 @@ export class GraphSession extends Session<HeapState> {
     this.compare = new Compare(api, baseName(info.path), restoreCompare(saved?.compare), { model: 'graph' });
     this.bookmarks = new HeapBookmarks(api, (error) => this.failed(error));
     this.filtering.held.value = saved?.filter.trim() ?? '';
+    if (allocations)
+      this.whileShown(
+        effect(() => {
+          const { unit = 'bytes' } = allocations.values[this.value.value] ?? {};
+          setFigures({ unit, counts: 'object' });
+        }),
+      );
     this.arrange({ panelOpen: this.state.selection !== null && api.saved()?.layout.panelOpen !== false });
   }
 
@@ -73,16 +90,6 @@ export class GraphSession extends Session<HeapState> {
     attribution: () => this.attribution.value,
     flame: () => this.stacks?.restored.value,
   };
-
-  override readonly commands = computed((): readonly ViewCommand[] => [
-    ...SHARED_COMMANDS,
-    ...(['exportSvg', 'exportPng', 'togglePane'] as const),
-    ...(this.state.selection === null ? [] : (['clearSelection', 'addBookmark'] as const)),
-    ...(this.bookmarks.list.value.length === 0
-      ? []
-      : (['nextBookmark', 'previousBookmark', 'exportBookmarks'] as const)),
-    ...this.panes.map((id) => `pane.${id}` as const),
-  ]);
 
   readonly tree = computed(() => this.state.tree);
   /** The number of the value that the stacks are shown by, and what they are of. */
@@ -130,6 +137,12 @@ export class GraphSession extends Session<HeapState> {
     });
   }
 
+  /** Shows an object that a query names. */
+  showObject(object: number): void {
+    if (object < this.info.objects) this.select({ is: 'object', object });
+    else this.say(t('The dump has no such object.'));
+  }
+
   showTree(tree: HeapTree): void {
     // what was in view is elsewhere then
     if (tree !== this.state.tree) this.keep({ tree, ...WHOLE });
@@ -145,6 +158,11 @@ export class GraphSession extends Session<HeapState> {
   bookmark(selection: HeapSelection | null): void {
     if (selection) this.bookmarks.add(selection);
     else this.say(t('Select a box, a type or an object.'));
+  }
+
+  goToBookmark(by: 1 | -1): void {
+    const next = this.bookmarks.next(this.state.selection, by);
+    if (next) this.select(next.place);
   }
 
   list(filter: string): void {

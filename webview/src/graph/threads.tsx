@@ -77,6 +77,8 @@ const TITLE = t('Threads');
 
 export const threadsPane = {
   id: 'threads',
+  of: ['graph'],
+  place: 50,
   title: TITLE,
   palette: 'Show Threads of a Heap Dump',
   offered: ({ info }) => info.threads > 0,

@@ -60,6 +60,8 @@ const TITLE = t('Types');
 
 export const typesPane = {
   id: 'types',
+  of: ['graph'],
+  place: 10,
   title: TITLE,
   palette: 'Show Types of Objects',
   make: makePane,

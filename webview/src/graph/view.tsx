@@ -2,7 +2,6 @@
 
 import { effect } from '@preact/signals';
 import type { VNode } from 'preact';
-import type { ViewCommand } from '../../../extension/shared/commands';
 import type { ViewState } from '../../../extension/shared/messages';
 import type { GraphInfo, HeapFormat } from '../../../extension/shared/protocol.gen';
 import type { Api, HostMessage } from '../api';
@@ -10,62 +9,42 @@ import { t } from '../base/l10n';
 import { baseName } from '../base/paths';
 import { visible } from '../base/text';
 import { followHeapHeadline } from '../compare/headline';
-import { runShared } from '../shell/actions';
 import { makeAround, type Around } from '../shell/around';
-import { EVERYTHING } from '../shell/context';
+import { EVERYTHING, type Change } from '../shell/context';
 import { Dock } from '../shell/dock';
 import { savePicture, type AskedSvg } from '../shell/export';
 import { OBJECT_TERMS } from '../shell/filter-terms';
 import { ViewFrame } from '../shell/frame';
-import { listenForKeys } from '../shell/keyboard';
-import { KEYS, type Action } from '../shell/keys';
-import { tabsOf, type PaneOf } from '../shell/pane';
+import { tabsOf } from '../shell/pane';
 import { isOf, keptState } from '../shell/state';
 import { shareEntries } from '../shell/share';
-import type { SqlContext } from '../sql/queries';
-import { sqlPane } from '../sql/tab';
+import { ModelView } from '../shell/view';
 import type { MenuEntry } from '../widgets/menu';
-import { Allocations } from './allocations';
-import { bookmarksPane } from './bookmarks';
-import { ComparePane } from './compare';
-import { dominatorsPane } from './dominators';
-import { imagesPane } from './gallery';
+import { GRAPH_COMMANDS } from './commands';
 import { Icicle } from './icicle';
 import { Inspector } from './inspector';
 import { graphKeys } from './key-list';
-import { canExplain } from './menu';
 import { Overview } from './overview';
+import { PANES } from './panes.gen';
 import { Recorded } from './recorded';
 import { GraphSession } from './session';
-import { threadsPane } from './threads';
-import { typesPane } from './types';
-import { whyPane } from './why';
 import { factsOf, setFormat } from './words';
 
-export class GraphView {
+export class GraphView extends ModelView<GraphSession> {
   readonly reported = null;
-  readonly session: GraphSession;
   private readonly icicle: Icicle;
   private readonly inspector: Inspector;
-  private readonly comparePane: ComparePane;
   readonly dock: Dock;
   readonly around: Around;
 
-  constructor(
-    api: Api,
-    private readonly root: HTMLElement,
-    info: GraphInfo,
-    format: HeapFormat,
-    hostState: ViewState | null,
-  ) {
+  constructor(api: Api, root: HTMLElement, info: GraphInfo, format: HeapFormat, hostState: ViewState | null) {
     const saved = keptState('graph', hostState, api.saved());
     setFormat(format);
-    const session = new GraphSession(api, info, format, saved);
-    this.session = session;
+    super(new GraphSession(api, info, format, saved), root, GRAPH_COMMANDS);
+    const { session } = this;
     this.icicle = new Icicle(session);
     this.inspector = new Inspector(session, this.icicle);
-    this.comparePane = new ComparePane(session, session.compare);
-    this.dock = this.makeDock();
+    this.dock = new Dock(session, tabsOf(session, PANES), () => this.icicle.focus());
     this.around = makeAround(session, {
       label: t('Heap dump'),
       terms: OBJECT_TERMS,
@@ -89,44 +68,32 @@ export class GraphView {
       Help: help.View,
     });
     frame.status.value = visible(factsOf(info));
-    listenForKeys(KEYS.graph, help, (action) => this.run(action), session.left);
     session.filtering.write(session.filter);
     this.icicle.begin();
     this.dock.update(EVERYTHING);
     this.dock.restore(saved ? saved.pane : 'types');
-    session.begin((changes) => {
-      if (changes.has('tree')) this.icicle.begin();
-      else if (changes.has('filter')) this.icicle.remark();
-      if (changes.has('selection')) this.icicle.mark();
-      this.dock.update(changes);
-    });
+    this.begin();
     session.whileShown(effect(() => this.inspector.show()));
     if (session.filter !== '') session.setFilter(session.filter);
     followHeapHeadline(session, (headline) => {
       summary.compared.value = headline;
     });
-    summary.turnTo(null);
-    summary.find();
-    root.dataset['state'] = 'ready';
-    root.dataset['model'] = 'graph';
+    this.show();
   }
 
-  dispose(): void {
-    this.around.summary.drop();
+  protected override update(changes: ReadonlySet<Change>): void {
+    if (changes.has('tree')) this.icicle.begin();
+    else if (changes.has('filter')) this.icicle.remark();
+    if (changes.has('selection')) this.icicle.mark();
+    this.dock.update(changes);
+  }
+
+  override dispose(): void {
     this.icicle.dispose();
-    this.session.dispose();
-    delete this.root.dataset['model'];
+    super.dispose();
   }
 
-  save(): void {
-    this.session.save();
-  }
-
-  failed(error: unknown): void {
-    this.session.failed(error);
-  }
-
-  receive(message: HostMessage): void {
+  protected override heed(message: HostMessage): void {
     const { session } = this;
     switch (message.type) {
       case 'showLine':
@@ -153,16 +120,10 @@ export class GraphView {
       }
       case 'series':
         session.keep({ series: message.dumps.flatMap(({ is, uri }) => (is === 'own' ? [] : [uri])) });
-        this.comparePane.series.receive(message.dumps);
+        session.dumps.value = message.dumps;
         return;
       case 'bookmarks':
         session.bookmarks.renew();
-        return;
-      case 'file':
-        this.around.fileBar.show(message.of, message.state);
-        return;
-      case 'command':
-        this.run(message.command);
         return;
       default:
         return;
@@ -180,48 +141,8 @@ export class GraphView {
     else icicle.begin();
   }
 
-  get commands(): readonly ViewCommand[] {
-    return this.session.commands.value;
-  }
-
   picture(): AskedSvg {
     return this.icicle.svg('icicle');
-  }
-
-  private makeDock(): Dock {
-    const { session, comparePane } = this;
-    const { info } = session;
-    const stacks = session.stacks && info.allocations;
-    const panes: readonly PaneOf<GraphSession>[] = [
-      typesPane,
-      dominatorsPane,
-      whyPane,
-      ...(stacks ? [new Allocations(session, stacks, session.stacks).pane] : []),
-      threadsPane,
-      imagesPane,
-      { id: 'compare', title: t('Compare'), make: () => comparePane },
-      { ...sqlPane, make: () => sqlPane.make(this.sqlContext()) },
-      bookmarksPane,
-    ];
-    const primary = 3 + Number(stacks !== null) + Number(info.threads > 0);
-    return new Dock(session, tabsOf(session, panes), primary, () => this.icicle.focus());
-  }
-
-  private sqlContext(): SqlContext {
-    const { session, comparePane } = this;
-    return {
-      api: session.api,
-      compare: session.compare,
-      series: comparePane.series.open,
-      timeline: null,
-      say: (text) => session.say(text),
-      openFrame: (frame, beside) => session.openFrame(frame, beside),
-      showObject: (object) => {
-        if (object < session.info.objects) session.select({ is: 'object', object });
-        else session.say(t('The dump has no such object.'));
-      },
-      setFilter: (filter) => session.setFilter(filter),
-    };
   }
 
   /** Above the picture: the whole heap in a line, and when it was allocated, where that is known. */
@@ -263,32 +184,5 @@ export class GraphView {
       ...icicle.groupEntries(),
       ...shareEntries(session.api, () => this.around.summary.text, t('Icicle'), [sunburst]),
     ];
-  }
-
-  private run(action: Action): void {
-    const { session } = this;
-    const { selection } = session.state;
-    switch (action) {
-      case 'explain':
-        if (selection && canExplain(selection)) session.explain(selection);
-        return;
-      case 'clearSelection':
-        session.select(null);
-        return;
-      case 'addBookmark':
-        session.bookmark(selection);
-        return;
-      case 'nextBookmark':
-      case 'previousBookmark': {
-        const next = session.bookmarks.next(selection, action === 'nextBookmark' ? 1 : -1);
-        if (next) session.select(next.place);
-        return;
-      }
-      case 'exportBookmarks':
-        session.bookmarks.export();
-        return;
-      default:
-        runShared(action, this);
-    }
   }
 }

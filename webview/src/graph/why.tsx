@@ -34,6 +34,8 @@ const TITLE = t('Why alive');
 
 export const whyPane = {
   id: 'why',
+  of: ['graph'],
+  place: 30,
   title: TITLE,
   palette: 'Show Why Objects Are Alive',
   make: makePane,

@@ -321,6 +321,8 @@ function countedAnd(many: number | null, amount: number): string {
 
 export const liveSetPane = {
   id: 'liveSet',
+  of: ['timeline', 'profile'],
+  place: 10,
   title: ({ info }) => MODELS[info.model].groups,
   palette: 'Show What’s in Memory',
   usesSet: true,

@@ -21,7 +21,6 @@ import { Compare, restoreCompare, type CompareContext, type OwnProfile } from '.
 import type { SetFlameContext } from '../flame/context';
 import { KeptFlame } from '../flame/settings';
 import { Session, type Topics } from '../shell/session';
-import { SHARED_COMMANDS } from '../shell/share';
 import { isRange, placeText, rangeName, type TimeRange } from './range';
 import { valueOf } from './state';
 import { NO_TIMES, type Times } from './times-picture';
@@ -82,11 +81,10 @@ export class ProfileSession
     theme: () => theme.value,
   };
 
-  override readonly commands = computed((): readonly ViewCommand[] => [
-    ...SHARED_COMMANDS,
-    ...(['exportSvg', 'exportPng', 'togglePane'] as const),
-    ...[...this.panes, 'flame' as const].map((id) => `pane.${id}` as const),
-  ]);
+  /** The flame graph is the picture. */
+  protected override get places(): readonly ViewCommand[] {
+    return [...super.places, 'pane.flame'];
+  }
 
   private readonly chosenSet = computed((): AllocationSet => {
     const { kind, from, to } = this.range ?? { kind: 'live' as const, from: null, to: null };

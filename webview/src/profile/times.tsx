@@ -3,6 +3,7 @@
 
 import { effect, signal } from '@preact/signals';
 import type { VNode } from 'preact';
+import type { Action } from '../../../extension/shared/commands';
 import type { ProfileInfo, ProfileRangeAnswer } from '../../../extension/shared/protocol.gen';
 import { follow } from '../base/follow';
 import { bytes, count } from '../base/format';
@@ -12,8 +13,8 @@ import { shorten, visible } from '../base/text';
 import { clampCamera, fitAll, fromPixelX, type Camera, type Extent, type PlotSize } from '../canvas/camera';
 import { css } from '../canvas/colour';
 import { theme } from '../canvas/theme';
-import { KEYS, type Action } from '../shell/keys';
-import { moveCamera } from '../shell/moves';
+import { KeyTable } from '../shell/key-table';
+import { CLEAR, CURSOR_MOVES, moveCamera, MOVES, PEAK } from '../shell/moves';
 import { Chart } from '../widgets/chart';
 import { Choices } from '../widgets/choice';
 import { HoverCard } from '../widgets/hover-card';
@@ -43,13 +44,7 @@ const DWARFING = 5;
 /** The closest zoom has so many parts of the run. */
 const CLOSEST_EDGES = 4;
 
-/** By how many edges an action moves a cursor. */
-const STEPS: Readonly<Partial<Record<Action, number>>> = {
-  cursorBack: -1,
-  cursorOn: 1,
-  secondCursorBack: -1,
-  secondCursorOn: 1,
-};
+const KEYS = new KeyTable<Action>([...MOVES, ...CURSOR_MOVES, PEAK, CLEAR]);
 
 export class ProfileTimes implements LookedAt {
   /** Its height is that of its lines. */
@@ -269,7 +264,7 @@ export class ProfileTimes implements LookedAt {
       doubleClick: () => undefined,
     });
     surface.addEventListener('keydown', (event) => {
-      const action = KEYS.timeline.actionOf(event);
+      const action = KEYS.actionOf(event);
       if (!action || !this.run(action)) return;
       event.preventDefault();
       event.stopPropagation();
@@ -282,10 +277,10 @@ export class ProfileTimes implements LookedAt {
     const last = this.times.edges.length - 1;
     const bounded = (edge: number): number => Math.min(Math.max(edge, 0), last);
     const middle = (): number => this.momentAt((this.camera.x0 + this.camera.x1) / 2) ?? 0;
-    const by = STEPS[action];
-    if (by !== undefined) {
+    const { by = null, second = false } = CURSOR_MOVES.find((row) => row.action === action) ?? {};
+    if (by !== null) {
       if (!range) this.choose(this.times.peak.edge, null);
-      else if (action.startsWith('second')) this.choose(range.from, bounded((range.to ?? range.from) + by));
+      else if (second) this.choose(range.from, bounded((range.to ?? range.from) + by));
       else this.choose(bounded(range.from + by), null);
     } else if (action === 'peak') this.choose(this.times.peak.edge, null);
     else if (action === 'cursorHere') this.choose(middle(), null);

@@ -2,7 +2,6 @@
 
 import { effect, signal } from '@preact/signals';
 import type { VNode } from 'preact';
-import type { ViewCommand } from '../../../extension/shared/commands';
 import type { ViewState } from '../../../extension/shared/messages';
 import type { ProfileInfo } from '../../../extension/shared/protocol.gen';
 import type { Api, HostMessage } from '../api';
@@ -11,47 +10,40 @@ import { visible } from '../base/text';
 import { CompareGraph } from '../compare/graph';
 import { followHeadline } from '../compare/headline';
 import { flamePane, type FlamePane } from '../flame/pane';
-import { runShared } from '../shell/actions';
 import { makeAround, type Around } from '../shell/around';
 import { EVERYTHING, type Change } from '../shell/context';
 import { Dock } from '../shell/dock';
 import type { AskedSvg } from '../shell/export';
 import { PROFILE_TERMS } from '../shell/filter-terms';
 import { ViewFrame } from '../shell/frame';
-import { listenForKeys } from '../shell/keyboard';
-import { KEYS, type Action } from '../shell/keys';
 import { tabsOf } from '../shell/pane';
 import { isOf, keptState } from '../shell/state';
 import { shareEntries } from '../shell/share';
+import { ModelView } from '../shell/view';
 import type { MenuEntry } from '../widgets/menu';
+import { PROFILE_COMMANDS } from './commands';
 import { profileKeys } from './key-list';
-import { PROFILE_PANES } from './panes';
+import { PANES } from './panes.gen';
 import { ProfileSession } from './session';
 import { factsOf, valuePicker } from './state';
 import { ProfileTimes } from './times';
 
-export class ProfileView {
+export class ProfileView extends ModelView<ProfileSession> {
   readonly reported = null;
-  readonly session: ProfileSession;
   private readonly flame: FlamePane;
   /** Both profiles as one flame graph, while another is compared; made when one first is. */
   private readonly difference = signal<CompareGraph | null>(null);
   readonly dock: Dock;
   readonly around: Around;
 
-  constructor(
-    api: Api,
-    private readonly root: HTMLElement,
-    private readonly info: ProfileInfo,
-    hostState: ViewState | null,
-  ) {
+  constructor(api: Api, root: HTMLElement, info: ProfileInfo, hostState: ViewState | null) {
     const kept = keptState('profile', hostState, api.saved());
-    const session = new ProfileSession(api, info, kept);
-    this.session = session;
+    super(new ProfileSession(api, info, kept), root, PROFILE_COMMANDS);
+    const { session } = this;
     this.flame = flamePane(session);
     // the value is chosen for all of the view, and without times there is no order of time
     this.flame.without('value', ...(info.bins === 0 ? (['order'] as const) : []));
-    this.dock = new Dock(session, tabsOf(session, PROFILE_PANES), 1, () => this.flame.focus());
+    this.dock = new Dock(session, tabsOf(session, PANES), () => this.flame.focus());
     this.around = makeAround(session, {
       label: t('Profile'),
       terms: PROFILE_TERMS,
@@ -88,18 +80,14 @@ export class ProfileView {
         ];
       }),
     );
-    listenForKeys(KEYS.profile, help, (action) => this.run(action), session.left);
     this.update(new Set(EVERYTHING));
     this.dock.restore(kept ? kept.pane : 'liveSet');
-    session.begin((changes) => this.update(changes));
+    this.begin();
     followHeadline(session, (headline) => {
       summary.compared.value = headline;
     });
-    summary.turnTo(null);
-    summary.find();
+    this.show();
     if (kept) session.setFilter(kept.filter);
-    root.dataset['state'] = 'ready';
-    root.dataset['model'] = 'profile';
   }
 
   picture(): AskedSvg {
@@ -112,27 +100,13 @@ export class ProfileView {
     this.session.goTo(state);
   }
 
-  save(): void {
-    this.session.save();
-  }
-
-  failed(error: unknown): void {
-    this.session.failed(error);
-  }
-
-  dispose(): void {
-    this.around.summary.drop();
+  override dispose(): void {
     this.flame.dispose();
     this.difference.peek()?.dispose();
-    this.session.dispose();
-    delete this.root.dataset['model'];
+    super.dispose();
   }
 
-  get commands(): readonly ViewCommand[] {
-    return this.session.commands.value;
-  }
-
-  receive(message: HostMessage): void {
+  protected override heed(message: HostMessage): void {
     switch (message.type) {
       case 'showLine':
         // the boxes of that line are what it has: found like by a search, and only those of its stacks are left
@@ -143,12 +117,6 @@ export class ProfileView {
         // a range of one run is none of another
         if (message.fresh) this.session.chosen.value = null;
         if (message.fresh) this.session.showComparison();
-        return;
-      case 'file':
-        this.around.fileBar.show(message.of, message.state);
-        return;
-      case 'command':
-        this.run(message.command);
         return;
       default:
         return;
@@ -197,7 +165,7 @@ export class ProfileView {
     </this.flame.View>
   );
 
-  private update(changes: ReadonlySet<Change>): void {
+  protected override update(changes: ReadonlySet<Change>): void {
     const { session } = this;
     const { layout, pane } = session;
     session.useFigures();
@@ -240,11 +208,5 @@ export class ProfileView {
       },
       ...shareEntries(this.session.api, () => this.around.summary.text, t('Flame Graph')),
     ];
-  }
-
-  private run(action: Action): void {
-    const { session } = this;
-    if (action === 'nextValue') session.showValue((session.number.value + 1) % this.info.values.length);
-    else runShared(action, this);
   }
 }

@@ -37,10 +37,10 @@ export class Dock {
   constructor(
     private readonly session: DockSession,
     readonly panes: readonly PaneTab[],
-    /** How many of them have a tab; the others are in the menu. */
-    private readonly primary: number,
     /** Gives the picture the focus. */
     private readonly leave: () => void,
+    /** How many have a tab; the others are in the menu, as are those that ask for that. */
+    private readonly most = Infinity,
     /** Lets the user choose the set of allocations, where there are single ones. */
     private readonly Scope: ComponentType<BarRoom> | null = null,
   ) {
@@ -153,11 +153,11 @@ export class Dock {
   }
 
   private readonly Head = ({ tall }: Pick<DockRoom, 'tall'>): VNode => {
-    const { Scope, panes, primary, current } = this;
+    const { Scope, panes, most, current } = this;
     return (
       <header>
         <div class="tabs">
-          <Tabs {...{ panes, primary, current }} pick={(id) => this.session.show(id)} />
+          <Tabs {...{ panes, most, current }} pick={(id) => this.session.show(id)} />
         </div>
         {Scope && <Scope hidden={current.value?.usesSet === false} />}
         <div class="dock-bar">
@@ -268,16 +268,17 @@ interface PaneState {
 
 interface TabsProps {
   readonly panes: readonly PaneTab[];
-  readonly primary: number;
+  readonly most: number;
   readonly current: { readonly value: PaneTab | null };
   readonly pick: (id: PaneId) => void;
 }
 
 /** The first few panes, and whichever other one is shown. */
-function Tabs({ panes, primary, current, pick }: TabsProps): VNode {
+function Tabs({ panes, most, current, pick }: TabsProps): VNode {
   const shown = current.value;
-  const tabs = panes.filter((pane, index) => index < primary || pane === shown);
-  const others = panes.slice(primary);
+  const first = panes.filter(({ inMenu }) => !inMenu).slice(0, most);
+  const tabs = panes.filter((pane) => first.includes(pane) || pane === shown);
+  const others = panes.filter((pane) => !first.includes(pane));
   const list = useRef<HTMLDivElement>(null);
   useLayoutEffect(() => scrollToTab(list.current), [shown]);
   return (

@@ -4,10 +4,10 @@ import { t } from '../base/l10n';
 
 export interface KeyRow<A extends string> {
   /** As `KeyboardEvent.key`, with "Shift+", "Alt+" or "Mod+" (Ctrl, or Cmd) before it. */
-  readonly keys: readonly string[];
+  readonly keys?: readonly string[];
   readonly action: A;
-  /** Empty for one that another row speaks for. */
-  readonly text: string;
+  /** What the list of keys says of it; empty for one that another row speaks for. */
+  readonly text?: string;
 }
 
 export type KeyPress = Pick<KeyboardEvent, 'key' | 'shiftKey' | 'altKey' | 'ctrlKey' | 'metaKey'>;
@@ -23,7 +23,9 @@ export class KeyTable<A extends string, Row extends KeyRow<A> = KeyRow<A>> {
     /** A letter that has no meaning of its own with Shift has the one that it has without. */
     private readonly ignoresShift = false,
   ) {
-    this.actions = new Map(rows.flatMap(({ keys, action }) => keys.map((key) => [key, action] as const)));
+    this.actions = new Map(
+      rows.flatMap(({ keys = [], action }) => keys.map((key) => [key, action] as const)),
+    );
   }
 
   actionOf({ key: pressed, shiftKey, altKey, ctrlKey, metaKey }: KeyPress): A | null {
@@ -38,15 +40,15 @@ export class KeyTable<A extends string, Row extends KeyRow<A> = KeyRow<A>> {
 
   /** The first key that does something; empty for none. */
   keyOf(action: A): string {
-    return this.rows.find((row) => row.action === action)?.keys[0] ?? '';
+    return this.rows.find((row) => row.action === action)?.keys?.[0] ?? '';
   }
 
   /** The rows of a list of keys. */
   listed(shows: (row: Row) => boolean = () => true): readonly ListedKeys[] {
     const isMac = navigator.userAgent.includes('Mac');
     return this.rows
-      .filter((row) => row.text !== '' && shows(row))
-      .map(({ keys, text }) => [
+      .filter((row) => row.keys?.length && row.text && shows(row))
+      .map(({ keys = [], text = '' }) => [
         keys.filter((key) => !ALIASES.has(key)).map((key) => keyName(key, isMac)),
         text,
       ]);

@@ -1,10 +1,10 @@
 // A pane of the panel below the picture.
 
 import type { ComponentType } from 'preact';
-import type { PaneId } from '../../../extension/shared/commands';
+import type { Action, PaneId } from '../../../extension/shared/commands';
 import type { Evidence, SnapshotInfo } from '../../../extension/shared/protocol.gen';
 import type { Change, ViewContext } from './context';
-import { KEYS } from './keys';
+import type { KeyTable } from './key-table';
 
 /** The part of a pane that is the evidence of a finding; of SQL, the query to run. */
 export interface Revealed extends Partial<Pick<Evidence, 'by' | 'event'>> {
@@ -43,6 +43,11 @@ export interface Pane {
 /** A pane as it is declared: tabs, menus, keys, the palette and what is kept of a view go by it. */
 export interface PaneOf<C = ViewContext> {
   readonly id: PaneId;
+  /** The models whose views have it, and its place among their panes: `npm run contract` writes their lists. */
+  readonly of: readonly SnapshotInfo['model'][];
+  readonly place: number;
+  /** It has a tab only while it is shown, and else is in the menu of other panes. */
+  readonly inMenu?: true;
   readonly title: string | ((context: C) => string);
   /** Its command in the palette, written into the manifest by `npm run contract`; once for panes of one name. */
   readonly palette?: string;
@@ -55,24 +60,25 @@ export interface PaneOf<C = ViewContext> {
 }
 
 /** A pane of a view. */
-export interface PaneTab extends Pick<PaneOf, 'id' | 'usesSet'> {
+export interface PaneTab extends Pick<PaneOf, 'id' | 'usesSet' | 'inMenu'> {
   readonly title: string;
   /** By which it is shown; empty where the keys of its model have none for its place. */
   readonly key: string;
   make(): Pane | Promise<Pane>;
 }
 
-export function tabsOf<C extends { readonly info: Pick<SnapshotInfo, 'model'> }>(
+export function tabsOf<C extends { readonly keys: Pick<KeyTable<Action>, 'keyOf'> }>(
   context: C,
   panes: readonly PaneOf<C>[],
 ): readonly PaneTab[] {
   return panes
     .filter((pane) => pane.offered?.(context) ?? true)
-    .map(({ id, title, usesSet = false, make }, at) => ({
+    .map(({ id, title, usesSet = false, inMenu, make }, at) => ({
       id,
-      key: KEYS[context.info.model].keyOf(`pane${at + 1}`),
+      key: context.keys.keyOf(`pane${at + 1}`),
       title: typeof title === 'string' ? title : title(context),
       usesSet,
+      ...(inMenu && { inMenu }),
       make: () => make(context),
     }));
 }

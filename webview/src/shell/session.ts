@@ -1,8 +1,8 @@
 // What a view shows and how it is arranged, in one place: handlers change its signals, parts follow them. What is kept of it
 // is one value, which is also where a link leads, and what going back and forward return to.
 
-import { batch, effect, signal, type ReadonlySignal, type Signal } from '@preact/signals';
-import type { PaneId, ViewCommand } from '../../../extension/shared/commands';
+import { batch, computed, effect, signal, type ReadonlySignal, type Signal } from '@preact/signals';
+import type { Action, PaneId, ViewCommand } from '../../../extension/shared/commands';
 import type { ViewState } from '../../../extension/shared/messages';
 import type { Evidence, Frame, ObjectsLink, SnapshotInfo } from '../../../extension/shared/protocol.gen';
 import type { Api } from '../api';
@@ -10,9 +10,11 @@ import { follow } from '../base/follow';
 import type { Pending } from '../base/request';
 import type { Layout } from '../base/saved';
 import { KeptAttribution } from './attribution';
+import type { CommandOf } from './command';
 import type { Change } from './context';
 import type { Revealed } from './pane';
 import { Filtering } from './filtering';
+import { KeyTable } from './key-table';
 import { Notes } from './notes';
 import { saver, type Saver } from './saver';
 import { restoreLayout } from './state';
@@ -47,13 +49,34 @@ export abstract class Session<S extends ViewState = ViewState> {
   /** What parts follow. */
   protected abstract readonly topics: Topics;
   /** The commands that do something now. */
-  abstract readonly commands: ReadonlySignal<readonly ViewCommand[]>;
+  readonly commands = computed((): readonly ViewCommand[] => [
+    ...this.rows.flatMap((row) => {
+      // SAFETY: rows of its model.
+      const isOffered = row.palette !== undefined && (row.when?.(this as never) ?? true);
+      return isOffered ? [row.action as ViewCommand] : [];
+    }),
+    ...this.places,
+  ]);
+  /** Its keys, and what they do. */
+  keys = new KeyTable<Action, CommandOf>([]);
+  private rows: readonly CommandOf[] = [];
   /** Asks about a filter, and holds it if nothing is wrong with it. */
   protected abstract narrow(filter: string): void;
 
   constructor(readonly api: Api) {
     this.layout = signal(restoreLayout(api.saved()?.layout));
     this.attribution = new KeptAttribution(api);
+  }
+
+  /** The commands that show a part of it. */
+  protected get places(): readonly ViewCommand[] {
+    return this.panes.map((id) => `pane.${id}` as const);
+  }
+
+  /** What keys and commands do in its view, and commands alone in every one. */
+  declare(rows: readonly CommandOf[], others: readonly CommandOf[]): void {
+    this.rows = [...rows, ...others];
+    this.keys = new KeyTable(rows);
   }
 
   /** Until the view is left. */

@@ -5,9 +5,6 @@ import type { Api } from '../api';
 import { t } from '../base/l10n';
 import type { MenuEntry, MenuItem } from '../widgets/menu';
 
-/** What every model's view can do at any time, besides going back and forward. */
-export const SHARED_COMMANDS = ['copyLink', 'exportReport', 'copyReport'] as const;
-
 /** `picture` is what the view's picture is called, null without one; `pictures` are further ones. */
 export function shareEntries(
   api: Pick<Api, 'command' | 'post'>,

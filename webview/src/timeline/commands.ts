@@ -1,108 +1,248 @@
-// What each action does to the view.
+// The commands and keys of a trace's view, in the order in which `?` lists them.
 
-import { AREA_KINDS, PICTURE_IDS } from '../../../extension/shared/commands';
+import type { AreaKind, PictureId } from '../../../extension/shared/commands';
+import { hasTimes } from '../base/devices';
+import { t } from '../base/l10n';
 import { fitAll } from '../canvas/camera';
-import type { Action } from '../shell/keys';
-import type { BookmarkTour } from './bookmark-tour';
-import { moveCamera } from '../shell/moves';
+import type { CommandOf } from '../shell/command';
+import {
+  FILTER,
+  HELP,
+  NUMBERED,
+  TOGGLE_PANE,
+  TOGGLE_PANEL,
+  TOGGLE_TALL,
+  type CommandedView,
+} from '../shell/commands';
+import { CLEAR, CURSOR_MOVES, moveCamera, MOVES, PEAK } from '../shell/moves';
 import type { PointerInput } from '../widgets/pointer';
+import type { BookmarkTour } from './bookmark-tour';
 import type { Plot } from './plot';
 import type { TimelineSession } from './session';
+
+/** What of a view they act on. */
+interface TraceView extends CommandedView<TimelineSession> {
+  readonly pointer: PointerInput;
+  readonly tour: BookmarkTour;
+}
+
+type Row = CommandOf<TraceView, TimelineSession>;
 
 /** Going to the peak from afar shows this share of the run around it. */
 const PEAK_VIEW = 0.1;
 
-export function runAction(
-  action: Action,
-  session: TimelineSession,
-  pointer: PointerInput,
-  tour: BookmarkTour,
-): void {
-  const { plot, selection, cursors, areas } = session;
-  if (moveCamera(action, plot)) return;
-  switch (action) {
-    case 'peak':
-      goToPeak(session);
-      return;
-    case 'older':
-    case 'younger':
-      selection.step(action);
-      return;
-    case 'previousSameStack':
-      selection.step('previous_same_stack');
-      return;
-    case 'nextSameStack':
-      selection.step('next_same_stack');
-      return;
-    case 'zoomToSelection':
-      selection.zoomTo();
-      return;
-    case 'openSource':
-      session.openSelected(false);
-      return;
-    case 'openSourceBeside':
-      session.openSelected(true);
-      return;
-    case 'clearSelection':
-      if (!pointer.escape() && !selection.clear()) cursors.clear();
-      return;
-    case 'toggleAxis':
-      session.toggleAxis();
-      return;
-    case 'toggleColour':
-      areas.toggleColour();
-      return;
-    case 'toggleHeight':
-      session.toggleHeight();
-      return;
-    case 'toggleOrder':
-      areas.toggleOrder();
-      return;
-    case 'group.none':
-      areas.groupBy(null);
-      return;
-    case 'addBookmark':
-      tour.add();
-      return;
-    case 'nextBookmark':
-    case 'previousBookmark':
-      tour.step(action === 'nextBookmark' ? 1 : -1);
-      return;
-    case 'exportBookmarks':
-      tour.bookmarks.export();
-      return;
-    case 'cursorHere':
-      cursors.place(middle(plot));
-      return;
-    case 'secondCursorHere':
-      cursors.extendTo(middle(plot));
-      return;
-    case 'cursorBack':
-    case 'cursorOn':
-      cursors.step(action === 'cursorOn' ? 1 : -1, false);
-      return;
-    case 'secondCursorBack':
-    case 'secondCursorOn':
-      cursors.step(action === 'secondCursorOn' ? 1 : -1, true);
-      return;
-    case 'nextDevice':
-      session.nextDevice();
-      return;
-    case 'boxTool':
-      pointer.toggleBoxTool();
-      return;
-    default:
-      showNamed(action, session);
-  }
-}
+const hasBookmarks = ({ bookmarks }: TimelineSession): boolean => bookmarks.list.value.length > 0;
 
-/** "picture.stacked", "group.line". */
-function showNamed(action: Action, session: TimelineSession): void {
-  const kind = AREA_KINDS.find((each) => action === `group.${each}`);
-  const picture = PICTURE_IDS.find((id) => action === `picture.${id}`);
-  if (kind) session.areas.groupBy(kind);
-  else if (picture) session.showPicture(picture);
-}
+const GROUPS: readonly (Pick<Row, 'action' | 'palette'> & { readonly kind: AreaKind | null })[] = [
+  { action: 'group.line', palette: 'Group the Timeline by Line', kind: 'line' },
+  { action: 'group.function', palette: 'Group the Timeline by Function', kind: 'function' },
+  { action: 'group.module', palette: 'Group the Timeline by Module', kind: 'module' },
+  { action: 'group.category', palette: 'Group the Timeline by Category', kind: 'category' },
+  { action: 'group.file', palette: 'Group the Timeline by File', kind: 'file' },
+  { action: 'group.size', palette: 'Group the Timeline by Size', kind: 'size' },
+  { action: 'group.none', palette: 'Use PyTorch Order', kind: null },
+];
+
+const PICTURES: readonly (Pick<Row, 'action' | 'palette'> & { readonly picture: PictureId })[] = [
+  { action: 'picture.stacked', palette: 'Show Timeline', picture: 'stacked' },
+  { action: 'picture.map', palette: 'Show Memory Map over Time', picture: 'map' },
+  { action: 'picture.reserved', palette: 'Show Reserved Memory over Time', picture: 'reserved' },
+  { action: 'picture.compare', palette: 'Show Both Timelines', picture: 'compare' },
+];
+
+export const TIMELINE_COMMANDS: readonly Row[] = [
+  ...MOVES.map((row): Row => ({
+    ...row,
+    group: 'look',
+    run: ({ session }) => void moveCamera(row.action, session.plot),
+  })),
+  {
+    ...PEAK,
+    group: 'look',
+    when: ({ device }) => device.events > 0,
+    run: ({ session }) => goToPeak(session),
+  },
+  {
+    action: 'boxTool',
+    keys: ['b'],
+    text: t('Drag zooms a box (or Alt with a drag)'),
+    group: 'look',
+    run: ({ pointer }) => pointer.toggleBoxTool(),
+  },
+  {
+    action: 'toggleHeight',
+    palette: 'Lock Vertical Zoom',
+    list: 'navigate',
+    keys: ['h'],
+    text: t('Keep the height while zooming in time'),
+    group: 'look',
+    run: ({ session }) => session.toggleHeight(),
+  },
+  {
+    action: 'younger',
+    keys: ['Alt+ArrowUp'],
+    text: t(
+      'Select the next younger allocation, above (in the map: at a higher address; with none selected: the largest)',
+    ),
+    group: 'allocations',
+    run: ({ session }) => session.step('younger'),
+  },
+  {
+    action: 'older',
+    keys: ['Alt+ArrowDown'],
+    text: t('Select the next older allocation, below (in the map: at a lower address)'),
+    group: 'allocations',
+    run: ({ session }) => session.step('older'),
+  },
+  {
+    action: 'previousSameStack',
+    keys: ['['],
+    text: t('Previous allocation of the same stack'),
+    group: 'allocations',
+    run: ({ session }) => session.step('previous_same_stack'),
+  },
+  {
+    action: 'nextSameStack',
+    keys: [']'],
+    text: t('Next allocation of the same stack'),
+    group: 'allocations',
+    run: ({ session }) => session.step('next_same_stack'),
+  },
+  {
+    action: 'zoomToSelection',
+    palette: 'Zoom to Selection',
+    list: 'navigate',
+    keys: ['z'],
+    text: t('Zoom to the selection'),
+    group: 'allocations',
+    when: ({ selected }) => selected !== null,
+    run: ({ session }) => session.selection.zoomTo(),
+  },
+  {
+    action: 'openSource',
+    keys: ['Enter'],
+    text: t('Open the line that allocated it'),
+    group: 'allocations',
+    run: ({ session }) => session.openSelected(false),
+  },
+  {
+    action: 'openSourceBeside',
+    keys: ['Mod+Enter'],
+    text: t('Open that line beside'),
+    group: 'allocations',
+    run: ({ session }) => session.openSelected(true),
+  },
+  {
+    ...CLEAR,
+    group: 'allocations',
+    when: ({ selected, highlight, cursors }) =>
+      selected !== null || highlight.kind !== 'none' || cursors.first !== null,
+    run: ({ session: { selection, cursors }, pointer }) => {
+      if (!pointer.escape() && !selection.clear()) cursors.clear();
+    },
+  },
+  ...CURSOR_MOVES.map((row): Row => ({
+    ...row,
+    group: 'cursors',
+    run: ({ session: { cursors, plot } }) => {
+      if (row.by !== null) cursors.step(row.by, row.second);
+      else if (row.second) cursors.extendTo(middle(plot));
+      else cursors.place(middle(plot));
+    },
+  })),
+  {
+    action: 'addBookmark',
+    palette: 'Add Bookmark…',
+    list: 'navigate',
+    keys: ['k'],
+    text: t('Add a bookmark at the cursor, with a note'),
+    group: 'cursors',
+    when: ({ device }) => device.events > 0,
+    run: ({ tour }) => tour.add(),
+  },
+  {
+    action: 'nextBookmark',
+    palette: 'Go to Next Bookmark',
+    list: 'navigate',
+    keys: ['n'],
+    text: t('Next bookmark'),
+    group: 'cursors',
+    when: hasBookmarks,
+    run: ({ tour }) => tour.step(1),
+  },
+  {
+    action: 'previousBookmark',
+    palette: 'Go to Previous Bookmark',
+    list: 'navigate',
+    keys: ['Shift+n'],
+    text: t('Previous bookmark'),
+    group: 'cursors',
+    when: hasBookmarks,
+    run: ({ tour }) => tour.step(-1),
+  },
+  {
+    action: 'exportBookmarks',
+    palette: 'Export Bookmarks…',
+    list: 'share',
+    when: hasBookmarks,
+    run: ({ session }) => session.bookmarks.export(),
+  },
+  TOGGLE_PANE,
+  TOGGLE_TALL,
+  ...NUMBERED,
+  { ...TOGGLE_PANEL, keys: ['s'] },
+  FILTER,
+  {
+    action: 'toggleAxis',
+    palette: 'Switch between Time and Events',
+    list: 'navigate',
+    keys: ['a'],
+    text: t('Time or event number'),
+    group: 'view',
+    when: ({ device }) => hasTimes(device),
+    run: ({ session }) => session.toggleAxis(),
+  },
+  {
+    action: 'toggleColour',
+    palette: 'Switch Colours between Stack and Category',
+    list: 'navigate',
+    keys: ['c'],
+    text: t('Colour by stack or by category'),
+    group: 'view',
+    when: ({ info }) => info.categories.length > 0,
+    run: ({ session }) => session.areas.toggleColour(),
+  },
+  {
+    action: 'toggleOrder',
+    keys: ['g'],
+    text: t('By group, or in the order of PyTorch’s viewer'),
+    group: 'view',
+    run: ({ session }) => session.areas.toggleOrder(),
+  },
+  {
+    action: 'nextDevice',
+    palette: 'Next Device',
+    list: 'navigate',
+    keys: ['d'],
+    text: t('Next device'),
+    group: 'view',
+    when: ({ info }) => info.devices.length > 1,
+    run: ({ session }) => session.nextDevice(),
+  },
+  HELP,
+  ...PICTURES.map(({ picture, ...row }): Row => ({
+    ...row,
+    list: 'show',
+    when: ({ pictures }) => pictures.includes(picture),
+    run: ({ session }) => session.showPicture(picture),
+  })),
+  ...GROUPS.map(({ kind, ...row }): Row => ({
+    ...row,
+    list: 'groupBy',
+    when: ({ info }) => kind !== 'category' || info.categories.length > 0,
+    run: ({ session }) => session.areas.groupBy(kind),
+  })),
+];
 
 function middle(plot: Plot): number {
   const { x0, x1 } = plot.target;

@@ -1,9 +1,9 @@
 // What keys and commands do to the picture, in words for screen readers: everybody else sees it.
 
+import type { Action } from '../../../extension/shared/commands';
 import { follow } from '../base/follow';
 import { bytes, count, time } from '../base/format';
 import { t } from '../base/l10n';
-import type { Action } from '../shell/keys';
 import { movesCamera } from '../shell/moves';
 import { momentName } from './cursors';
 import { groupTitle } from './pickers';

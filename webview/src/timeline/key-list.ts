@@ -3,8 +3,11 @@
 import { t } from '../base/l10n';
 import { FLAME_KEYS, flamePart } from '../flame/keys';
 import { HISTORY, type Part } from '../shell/help';
-import type { ListedKeys } from '../shell/key-table';
-import { KEYS, type KeyGroup } from '../shell/keys';
+import { KeyTable, type ListedKeys } from '../shell/key-table';
+import type { KeyGroup } from '../shell/command';
+import { TIMELINE_COMMANDS } from './commands';
+
+const KEYS = new KeyTable(TIMELINE_COMMANDS);
 
 const MOUSE: readonly ListedKeys[] = [
   [[t('Wheel')], t('Zoom about the cursor; with Shift the height, with Ctrl or Cmd both')],
@@ -28,7 +31,7 @@ const GROUPS: readonly (readonly [group: KeyGroup, title: string])[] = [
 
 export function timelineKeys(): readonly Part[] {
   return [
-    ...GROUPS.map(([group, title]): Part => [title, KEYS.timeline.listed((row) => row.group === group)]),
+    ...GROUPS.map(([group, title]): Part => [title, KEYS.listed((row) => row.group === group)]),
     flamePart(FLAME_KEYS),
     [t('Mouse and history'), MOUSE],
   ];

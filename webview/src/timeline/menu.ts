@@ -1,8 +1,8 @@
 // What the menu of a timeline's toolbar offers: whatever is not needed always. Most of it has a key as well.
 
+import type { Action } from '../../../extension/shared/commands';
 import { t } from '../base/l10n';
 import { hasTimes } from '../base/devices';
-import type { Action } from '../shell/keys';
 import type { TimelineSession } from './session';
 import type { MenuEntry, MenuItem } from '../widgets/menu';
 

@@ -1,7 +1,7 @@
 // A trace's view: its device along an axis, what is picked, selected and grouped, and the part of the run in view.
 
 import { batch, computed, signal, type ReadonlySignal, type Signal } from '@preact/signals';
-import { AREA_KINDS, type PictureId, type ViewCommand } from '../../../extension/shared/commands';
+import type { PictureId } from '../../../extension/shared/commands';
 import type { TimelineState } from '../../../extension/shared/messages';
 import type {
   AllocationSet,
@@ -28,7 +28,6 @@ import { KeptFlame } from '../flame/settings';
 import type { Timeline } from '../shell/context';
 import { both } from '../shell/filter-terms';
 import { Session, type Topics } from '../shell/session';
-import { SHARED_COMMANDS } from '../shell/share';
 import { Bookmarks } from './bookmarks';
 import { Cursors, type CursorState } from './cursors';
 import { Flags } from './flags';
@@ -136,30 +135,6 @@ export class TimelineSession extends Session<TimelineState> implements CompareCo
     whatIf: () => this.whatIf.changes,
     flame: () => this.flame.restored.value,
   };
-
-  /** What does something in the view as it is. */
-  override readonly commands = computed((): readonly ViewCommand[] => {
-    const { device, cursors, info } = this;
-    const selected = this.selected !== null;
-    const lit = selected || this.highlight.kind !== 'none' || cursors.first !== null;
-    const given = <C extends ViewCommand>(holds: boolean, ...commands: readonly C[]): readonly C[] =>
-      holds ? commands : [];
-    return [
-      ...SHARED_COMMANDS,
-      ...(['exportSvg', 'exportPng', 'fit', 'zoomIn', 'zoomOut', 'togglePane'] as const),
-      ...given(device.events > 0, 'peak', 'addBookmark'),
-      ...given(this.bookmarks.list.value.length > 0, 'nextBookmark', 'previousBookmark', 'exportBookmarks'),
-      ...given(selected, 'zoomToSelection'),
-      ...given(lit, 'clearSelection'),
-      ...given(hasTimes(device), 'toggleAxis'),
-      ...given(info.categories.length > 0, 'toggleColour', 'group.category'),
-      ...given(info.devices.length > 1, 'nextDevice'),
-      ...this.panes.map((id) => `pane.${id}` as const),
-      ...this.pictures.map((id) => `picture.${id}` as const),
-      ...AREA_KINDS.filter((kind) => kind !== 'category').map((kind) => `group.${kind}` as const),
-      ...(['group.none', 'toggleHeight'] as const),
-    ];
-  });
 
   // --- what panes and pictures know --------------------------------------------------------------------------------
 

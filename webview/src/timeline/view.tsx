@@ -1,7 +1,7 @@
 // A trace's view: its parts, and what each of them follows.
 
 import type { Geometry } from '../../../extension/shared/geometry';
-import type { ViewCommand } from '../../../extension/shared/commands';
+import type { Action } from '../../../extension/shared/commands';
 import type { ViewState } from '../../../extension/shared/messages';
 import type { HitAnswer, TimelineInfo } from '../../../extension/shared/protocol.gen';
 import type { Api, HostMessage } from '../api';
@@ -12,18 +12,16 @@ import { said, t } from '../base/l10n';
 import type { Pending } from '../base/request';
 import { visible } from '../base/text';
 import { followHeadline } from '../compare/headline';
-import { runShared } from '../shell/actions';
 import { makeAround, type Around } from '../shell/around';
 import { EVERYTHING, type Change } from '../shell/context';
 import { Dock } from '../shell/dock';
 import { svgTheme, type AskedSvg } from '../shell/export';
 import { traceTerms } from '../shell/filter-terms';
 import { ViewFrame } from '../shell/frame';
-import { listenForKeys } from '../shell/keyboard';
-import { KEYS, type Action } from '../shell/keys';
 import { tabsOf } from '../shell/pane';
 import { shareEntries } from '../shell/share';
 import { isOf, keptState } from '../shell/state';
+import { ModelView } from '../shell/view';
 import { HoverCard } from '../widgets/hover-card';
 import { Island } from '../widgets/island';
 import { Legend as Categories } from '../widgets/legend';
@@ -31,7 +29,7 @@ import type { MenuEntry } from '../widgets/menu';
 import { AreaLegend } from './area-legend';
 import { BackdropData } from './backdrop-data';
 import { BookmarkTour } from './bookmark-tour';
-import { runAction } from './commands';
+import { TIMELINE_COMMANDS } from './commands';
 import { DeviceData } from './device-data';
 import { withMissing } from './missing-source';
 import { gestures } from './gestures';
@@ -45,8 +43,7 @@ import { timelineMenu } from './menu';
 import { Minimap } from './minimap';
 import { Panel } from './panel';
 import { followSelection } from './panel-feed';
-import { TIMELINE_PANES } from './panes';
-import { bookmarksPane } from './panes/bookmarks';
+import { PANES } from './panes.gen';
 import { devicePicker, groupPicker, picturePicker, stackedName } from './pickers';
 import { listenForMenu } from './picture-menu';
 import { PICTURES } from './pictures';
@@ -60,8 +57,7 @@ import { TooltipCard } from './tooltip';
 /** Which picture is exported; a comparison's is drawn over the own timeline. */
 const PICTURE_OF = { stacked: 'stacked', map: 'map', reserved: 'reserved', compare: 'stacked' } as const;
 
-export class SnapshotView {
-  readonly session: TimelineSession;
+export class SnapshotView extends ModelView<TimelineSession> {
   readonly around: Around;
   readonly dock: Dock;
   private readonly frame: ViewFrame;
@@ -70,8 +66,8 @@ export class SnapshotView {
   private readonly lanes: Lanes;
   private readonly legend: AreaLegend;
   private readonly hover: Hover;
-  private readonly pointer: PointerInput;
-  private readonly tour: BookmarkTour;
+  readonly pointer: PointerInput;
+  readonly tour: BookmarkTour;
   private readonly heard: Heard;
   private readonly data: DeviceData;
   private readonly backdrop: BackdropData;
@@ -80,7 +76,7 @@ export class SnapshotView {
 
   constructor(
     private readonly api: Api,
-    private readonly root: HTMLElement,
+    root: HTMLElement,
     private readonly info: TimelineInfo,
     hostState: ViewState | null,
   ) {
@@ -89,8 +85,8 @@ export class SnapshotView {
     // Set by tests and the bench; the host does not.
     const { prefer } = root.dataset;
     const renderer = prefer === 'webgl2' || prefer === 'canvas2d' ? prefer : 'auto';
-    const session = new TimelineSession(api, info, state, renderer);
-    this.session = session;
+    super(new TimelineSession(api, info, state, renderer), root, TIMELINE_COMMANDS);
+    const { session } = this;
     const { plot, selection, cursors } = session;
     const tooltip = new HoverCard(TooltipCard);
     this.around = this.makeAround();
@@ -133,14 +129,13 @@ export class SnapshotView {
     session.pictures = ['stacked', ...this.pictures.map(({ id }) => id)];
     this.dock = new Dock(
       session,
-      tabsOf(session, [...TIMELINE_PANES, bookmarksPane(this.tour)]),
-      3,
+      tabsOf(session, PANES),
       () => this.focusPicture(),
+      3,
       ({ hidden }) => <ScopeBar cursors={cursors} name={scopeName(session)} hidden={hidden} />,
     );
     this.lanes = new Lanes(session);
     this.frame = this.makeFrame(tooltip);
-    listenForKeys(KEYS.timeline, this.around.help, (action) => this.run(action), session.left);
     exposeForTests(plot);
     this.followAll();
     session.turnTo(session.device, state.axis, state);
@@ -148,7 +143,7 @@ export class SnapshotView {
     this.update(new Set(EVERYTHING));
     session.showPicture(state.picture);
     session.show(state.pane);
-    session.begin((changes) => this.update(changes));
+    this.begin();
     if (!kept) this.suitsFirst();
     if (state.selection !== null) selection.select(state.selection, null, false);
     if (state.filter !== '') session.setFilter(state.filter);
@@ -166,28 +161,15 @@ export class SnapshotView {
     );
   }
 
-  get commands(): readonly ViewCommand[] {
-    return this.session.commands.value;
-  }
-
-  get reported(): number {
+  override get reported(): number {
     return this.session.device.device;
   }
 
-  save(): void {
-    this.session.save();
-  }
-
-  failed(error: unknown): void {
-    this.session.failed(error);
-  }
-
-  dispose(): void {
-    this.around.summary.drop();
+  override dispose(): void {
     this.lanes.dispose();
     this.backdrop.dispose();
     for (const picture of this.pictures) picture.dispose?.();
-    this.session.dispose();
+    super.dispose();
     this.session.plot.dispose();
     this.minimap.dispose();
   }
@@ -209,7 +191,7 @@ export class SnapshotView {
     if (isOf('timeline', state)) this.session.goTo(restoreState(this.info, state));
   }
 
-  receive(message: HostMessage): void {
+  protected override heed(message: HostMessage): void {
     const { session } = this;
     const { selection } = session;
     switch (message.type) {
@@ -234,12 +216,6 @@ export class SnapshotView {
         return;
       case 'bookmarks':
         session.bookmarks.renew();
-        return;
-      case 'file':
-        this.around.fileBar.show(message.of, message.state);
-        return;
-      case 'command':
-        this.run(message.command);
         return;
       default:
         return;
@@ -394,7 +370,7 @@ export class SnapshotView {
     this.backdrop.ask(device.device, axis, plot.bounds, filterAsIf, whatIf.drawn.value !== '');
   }
 
-  private update(changes: ReadonlySet<Change>): void {
+  protected override update(changes: ReadonlySet<Change>): void {
     const { session, data, around, hover } = this;
     if (changes.has('device')) around.summary.turnTo(session.device.device);
     if (changes.has('device') || changes.has('axis') || changes.has('filter')) {
@@ -441,9 +417,9 @@ export class SnapshotView {
 
   // --- what is done ------------------------------------------------------------------------------------------------
 
-  private run(action: Action): void {
-    if (this.shown?.run?.(action) || runShared(action, this)) return;
-    runAction(action, this.session, this.pointer, this.tour);
+  override run(action: Action): void {
+    if (this.shown?.run?.(action)) return;
+    super.run(action);
     this.heard.of(action, this.pointer.boxTool);
   }
 

@@ -10,15 +10,17 @@ import type { Axis } from '../../base/devices';
 import { bookmarksOf, BOOKMARKS, type BookmarkColumn } from '../../shell/bookmarks-pane';
 import { devicesOf } from '../../shell/model';
 import type { PaneOf } from '../../shell/pane';
-import type { BookmarkTour } from '../bookmark-tour';
+import { BookmarkTour } from '../bookmark-tour';
 import { bookmarkAt, type PlacedBookmark } from '../bookmarks';
 
-export const bookmarksPane = (
-  tour: Pick<BookmarkTour, 'bookmarks' | 'goTo' | 'add'>,
-): PaneOf<TimelineSession> => ({
+export const bookmarksPane = {
   ...BOOKMARKS,
+  of: ['timeline'],
+  place: 100,
+  inMenu: true,
   offered: ({ device }) => device.events > 0,
-  make: (context: TimelineSession) => {
+  make: (context) => {
+    const tour = new BookmarkTour(context);
     const axis = signal<Axis>(context.axis);
     const at = (one: PlacedBookmark): string => bookmarkAt(one, axis.value);
     const device: BookmarkColumn<PlacedBookmark> = {
@@ -47,7 +49,7 @@ export const bookmarksPane = (
       },
     );
   },
-});
+} satisfies PaneOf<TimelineSession>;
 
 function Allocation({
   one: { allocation },

@@ -1,5 +1,6 @@
 // Two runs on one axis: both curves, what lies between them, and which lies where.
 
+import type { Action } from '../../../../extension/shared/commands';
 import { signal } from '@preact/signals';
 import type { VNode } from 'preact';
 import type { Alignment, CurvesAnswer, MomentAnswer } from '../../../../extension/shared/protocol.gen';
@@ -13,7 +14,6 @@ import { theme } from '../../canvas/theme';
 import { Banner, bannerOf, type BannerText } from '../../compare/bar';
 import type { Change } from '../../shell/context';
 import type { TimelineSession } from '../session';
-import type { Action } from '../../shell/keys';
 import { Chart } from '../../widgets/chart';
 import { HoverCard } from '../../widgets/hover-card';
 import { Island } from '../../widgets/island';

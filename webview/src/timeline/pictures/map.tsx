@@ -1,5 +1,6 @@
 // The memory map: addresses upwards, time to the right, one lane a segment. Its x range is that of all pictures.
 
+import type { Action } from '../../../../extension/shared/commands';
 import { signal } from '@preact/signals';
 import type { VNode } from 'preact';
 import { t } from '../../base/l10n';
@@ -11,7 +12,6 @@ import { moveCamera } from '../../shell/moves';
 import type { TimelineSession } from '../session';
 import { gestures } from '../gestures';
 import { Hover } from '../hover';
-import type { Action } from '../../shell/keys';
 import { PointerInput } from '../../widgets/pointer';
 import { Plot } from '../plot';
 import { extentOf, fitBox, type Camera } from '../../canvas/camera';

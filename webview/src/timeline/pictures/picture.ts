@@ -1,10 +1,9 @@
 // What may stand above the dock. Pictures share the part of the run in view.
 
 import type { ComponentType } from 'preact';
-import type { PictureId } from '../../../../extension/shared/commands';
+import type { Action, PictureId } from '../../../../extension/shared/commands';
 import type { Change } from '../../shell/context';
 import type { TimelineSession } from '../session';
-import type { Action } from '../../shell/keys';
 
 export interface Picture {
   readonly id: PictureId;

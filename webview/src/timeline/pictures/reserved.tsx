@@ -1,5 +1,6 @@
 // Reserved memory over time, with what was active, allocated and requested under it and the gap in figures beside it.
 
+import type { Action } from '../../../../extension/shared/commands';
 import { signal } from '@preact/signals';
 import type { VNode } from 'preact';
 import type { GapAnswer } from '../../../../extension/shared/protocol.gen';
@@ -7,7 +8,6 @@ import type { TimelineSession } from '../session';
 import { momentName, momentX } from '../cursors';
 import { gapSentence } from '../gap';
 import { movements, type LookedAt } from '../../widgets/movements';
-import type { Action } from '../../shell/keys';
 import { PointerInput } from '../../widgets/pointer';
 import { drawOverlay } from '../render/overlay';
 import { overlayModel } from '../render/overlay-model';
