@@ -65,7 +65,6 @@ function declared() {
         if (name === undefined)
           fail(`“${title}” belongs to no pane and no command: give it an id or an action`);
         const list = id === undefined ? (text('list') ?? listOf(name)) : 'show';
-        if (list === undefined) fail(`“${title}” is in no list of the palette`);
         const { title: other = title } = commands.get(name) ?? {};
         if (other !== title) fail(`${name} is called “${other}” elsewhere`);
         commands.set(name, { title, list });
@@ -109,8 +108,8 @@ function listsOfPanes() {
   });
 }
 
-/** The list of what is of a kind. */
-const listOf = (name) => ({ group: 'groupBy', picture: 'show' })[name.split('.')[0]];
+/** The list of what names none. */
+const listOf = (name) => ({ group: 'groupBy', picture: 'show' })[name.split('.')[0]] ?? 'navigate';
 
 /** Names in the order that they had; a new one follows that which is declared before it. */
 function inOrder(names, before) {

@@ -77,5 +77,5 @@ export const BOX_KEYS = new KeyTable<FlameAction>(
 
 /** The part of a list of keys that is about a flame graph. */
 export function flamePart(keys: KeyTable<FlameAction>): Part {
-  return [t('In the flame graph'), keys.listed()];
+  return [t('In the flame graph'), keys.listed];
 }

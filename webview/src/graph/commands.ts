@@ -25,7 +25,6 @@ export const GRAPH_COMMANDS: readonly Row[] = [
   {
     action: 'addBookmark',
     palette: 'Add Bookmark…',
-    list: 'navigate',
     keys: ['k'],
     text: t('Add a bookmark for what is selected, with a note'),
     when: hasSelection,
@@ -41,14 +40,12 @@ export const GRAPH_COMMANDS: readonly Row[] = [
   {
     action: 'nextBookmark',
     palette: 'Go to Next Bookmark',
-    list: 'navigate',
     when: hasBookmarks,
     run: ({ session }) => session.goToBookmark(1),
   },
   {
     action: 'previousBookmark',
     palette: 'Go to Previous Bookmark',
-    list: 'navigate',
     when: hasBookmarks,
     run: ({ session }) => session.goToBookmark(-1),
   },

@@ -11,8 +11,8 @@ const KEYS = new KeyTable(GRAPH_COMMANDS);
 /** With `stacks` it is known where objects were allocated. */
 export function graphKeys(stacks: boolean): readonly Part[] {
   return [
-    [t('View'), [...KEYS.listed(), HISTORY]],
-    [t('In the picture'), BOX_KEYS.listed()],
+    [t('View'), [...KEYS.listed, HISTORY]],
+    [t('In the picture'), BOX_KEYS.listed],
     ...(stacks ? [flamePart(STACK_KEYS)] : []),
   ];
 }

@@ -9,5 +9,5 @@ import { PROFILE_COMMANDS } from './commands';
 const KEYS = new KeyTable(PROFILE_COMMANDS);
 
 export function profileKeys(): readonly Part[] {
-  return [[t('View'), [...KEYS.listed(), HISTORY]], flamePart(FLAME_KEYS)];
+  return [[t('View'), [...KEYS.listed, HISTORY]], flamePart(FLAME_KEYS)];
 }

@@ -3,16 +3,12 @@
 import type { Action, CommandList } from '../../../extension/shared/commands';
 import type { KeyRow } from './key-table';
 
-export type KeyGroup = 'look' | 'allocations' | 'cursors' | 'view';
-
 /** `V` is what of a view it acts on, `S` what of its state says whether it does something. */
 export interface CommandOf<V = never, S = never> extends KeyRow<Action> {
   /** Its title in the palette, in English; it can have key bindings then. */
   readonly palette?: string;
-  /** The palette's list that offers it. */
+  /** The palette's list that offers it; pictures are shown, groups group, and without it one navigates by it. */
   readonly list?: CommandList;
-  /** The part of the list of keys that has it, where there are several. */
-  readonly group?: KeyGroup;
   /** Whether it does something now; always without this. */
   when?(session: S): boolean;
   run(view: V): void;

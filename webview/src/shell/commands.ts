@@ -13,10 +13,8 @@ type Shared = CommandOf<CommandedView, Session>;
 export const TOGGLE_PANE: Shared = {
   action: 'togglePane',
   palette: 'Toggle Panel',
-  list: 'navigate',
   keys: ['t'],
   text: t('Panel'),
-  group: 'view',
   run: ({ dock }) => dock.toggle(),
 };
 
@@ -24,7 +22,6 @@ export const TOGGLE_TALL: Shared = {
   action: 'toggleTall',
   keys: ['Shift+t'],
   text: t('Maximize the panel'),
-  group: 'view',
   run: ({ dock }) => dock.toggleTall(),
 };
 
@@ -32,7 +29,6 @@ export const TOGGLE_TALL: Shared = {
 export const TOGGLE_PANEL: Shared = {
   action: 'togglePanel',
   text: t('Details'),
-  group: 'view',
   run: ({ session }) => session.arrange({ panelOpen: !session.layout.value.panelOpen }),
 };
 
@@ -40,7 +36,6 @@ export const FILTER: Shared = {
   action: 'filter',
   keys: ['/'],
   text: t('Filter everything'),
-  group: 'view',
   run: ({ around }) => around.filterBox.focus(),
 };
 
@@ -48,7 +43,6 @@ export const HELP: Shared = {
   action: 'help',
   keys: ['?', 'Shift+?'],
   text: t('This list'),
-  group: 'view',
   run: ({ around }) => around.help.toggle(),
 };
 
@@ -57,6 +51,5 @@ export const NUMBERED: readonly Shared[] = Array.from({ length: 9 }, (_, at) => 
   action: `pane${at + 1}`,
   keys: [String(at + 1)],
   text: at === 0 ? t('The first pane (2 for the second, and so on)') : '',
-  group: 'view',
   run: ({ dock }) => dock.showPane(at),
 }));

@@ -15,11 +15,11 @@ export type KeyPress = Pick<KeyboardEvent, 'key' | 'shiftKey' | 'altKey' | 'ctrl
 /** Other ways to type a key that is listed already. */
 const ALIASES = new Set(['=', '_', 'Shift++', 'Shift+?']);
 
-export class KeyTable<A extends string, Row extends KeyRow<A> = KeyRow<A>> {
+export class KeyTable<A extends string> {
   private readonly actions: ReadonlyMap<string, A>;
 
   constructor(
-    readonly rows: readonly Row[],
+    readonly rows: readonly KeyRow<A>[],
     /** A letter that has no meaning of its own with Shift has the one that it has without. */
     private readonly ignoresShift = false,
   ) {
@@ -44,10 +44,10 @@ export class KeyTable<A extends string, Row extends KeyRow<A> = KeyRow<A>> {
   }
 
   /** The rows of a list of keys. */
-  listed(shows: (row: Row) => boolean = () => true): readonly ListedKeys[] {
+  get listed(): readonly ListedKeys[] {
     const isMac = navigator.userAgent.includes('Mac');
     return this.rows
-      .filter((row) => row.keys?.length && row.text && shows(row))
+      .filter((row) => row.keys?.length && row.text)
       .map(({ keys = [], text = '' }) => [
         keys.filter((key) => !ALIASES.has(key)).map((key) => keyName(key, isMac)),
         text,

@@ -28,22 +28,14 @@ export const MOVES: readonly MoveRow[] = [
   {
     action: 'zoomIn',
     palette: 'Zoom In',
-    list: 'navigate',
     keys: ['+', '=', 'Shift++'],
     text: t('Zoom in'),
     zoom: [1 / ZOOM, 1],
   },
-  {
-    action: 'zoomOut',
-    palette: 'Zoom Out',
-    list: 'navigate',
-    keys: ['-', '_'],
-    text: t('Zoom out'),
-    zoom: [ZOOM, 1],
-  },
+  { action: 'zoomOut', palette: 'Zoom Out', keys: ['-', '_'], text: t('Zoom out'), zoom: [ZOOM, 1] },
   { action: 'zoomInHeight', keys: ['Shift+ArrowUp'], text: t('Stretch the height'), zoom: [1, 1 / ZOOM] },
   { action: 'zoomOutHeight', keys: ['Shift+ArrowDown'], text: t('Shrink the height'), zoom: [1, ZOOM] },
-  { action: 'fit', palette: 'Reset Zoom', list: 'navigate', keys: ['0', 'Home'], text: t('Reset zoom') },
+  { action: 'fit', palette: 'Reset Zoom', keys: ['0', 'Home'], text: t('Reset zoom') },
 ];
 
 const BY_ACTION = new Map<Action, MoveRow>(MOVES.map((row) => [row.action, row]));
@@ -95,7 +87,6 @@ export const CURSOR_MOVES: readonly CursorRow[] = [
 export const PEAK = {
   action: 'peak',
   palette: 'Go to the Peak',
-  list: 'navigate',
   keys: ['p'],
   text: t('Go to the peak'),
 } as const;
@@ -103,7 +94,6 @@ export const PEAK = {
 export const CLEAR = {
   action: 'clearSelection',
   palette: 'Clear Selection',
-  list: 'navigate',
   keys: ['Escape'],
   text: t('Clear the selection'),
 } as const;

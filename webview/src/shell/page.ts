@@ -33,20 +33,8 @@ export interface Page {
 
 /** Of going back and forward the host knows whether it can be done; it goes by the state that is saved first. */
 export const EVERYWHERE: readonly CommandOf<Page>[] = [
-  {
-    action: 'back',
-    palette: 'Go Back',
-    list: 'navigate',
-    when: () => false,
-    run: (page) => goBy(page, -1),
-  },
-  {
-    action: 'forward',
-    palette: 'Go Forward',
-    list: 'navigate',
-    when: () => false,
-    run: (page) => goBy(page, 1),
-  },
+  { action: 'back', palette: 'Go Back', when: () => false, run: (page) => goBy(page, -1) },
+  { action: 'forward', palette: 'Go Forward', when: () => false, run: (page) => goBy(page, 1) },
   {
     action: 'copyLink',
     palette: 'Copy Link',

@@ -58,7 +58,7 @@ export abstract class Session<S extends ViewState = ViewState> {
     ...this.places,
   ]);
   /** Its keys, and what they do. */
-  keys = new KeyTable<Action, CommandOf>([]);
+  keys = new KeyTable<Action>([]);
   private rows: readonly CommandOf[] = [];
   /** Asks about a filter, and holds it if nothing is wrong with it. */
   protected abstract narrow(filter: string): void;

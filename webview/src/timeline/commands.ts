@@ -50,71 +50,60 @@ const PICTURES: readonly (Pick<Row, 'action' | 'palette'> & { readonly picture: 
   { action: 'picture.compare', palette: 'Show Both Timelines', picture: 'compare' },
 ];
 
-export const TIMELINE_COMMANDS: readonly Row[] = [
+/** The parts of the list of keys. */
+const LOOK: readonly Row[] = [
   ...MOVES.map((row): Row => ({
     ...row,
-    group: 'look',
     run: ({ session }) => void moveCamera(row.action, session.plot),
   })),
-  {
-    ...PEAK,
-    group: 'look',
-    when: ({ device }) => device.events > 0,
-    run: ({ session }) => goToPeak(session),
-  },
+  { ...PEAK, when: ({ device }) => device.events > 0, run: ({ session }) => goToPeak(session) },
   {
     action: 'boxTool',
     keys: ['b'],
     text: t('Drag zooms a box (or Alt with a drag)'),
-    group: 'look',
     run: ({ pointer }) => pointer.toggleBoxTool(),
   },
   {
     action: 'toggleHeight',
     palette: 'Lock Vertical Zoom',
-    list: 'navigate',
     keys: ['h'],
     text: t('Keep the height while zooming in time'),
-    group: 'look',
     run: ({ session }) => session.toggleHeight(),
   },
+];
+
+const ALLOCATIONS: readonly Row[] = [
   {
     action: 'younger',
     keys: ['Alt+ArrowUp'],
     text: t(
       'Select the next younger allocation, above (in the map: at a higher address; with none selected: the largest)',
     ),
-    group: 'allocations',
     run: ({ session }) => session.step('younger'),
   },
   {
     action: 'older',
     keys: ['Alt+ArrowDown'],
     text: t('Select the next older allocation, below (in the map: at a lower address)'),
-    group: 'allocations',
     run: ({ session }) => session.step('older'),
   },
   {
     action: 'previousSameStack',
     keys: ['['],
     text: t('Previous allocation of the same stack'),
-    group: 'allocations',
     run: ({ session }) => session.step('previous_same_stack'),
   },
   {
     action: 'nextSameStack',
     keys: [']'],
     text: t('Next allocation of the same stack'),
-    group: 'allocations',
     run: ({ session }) => session.step('next_same_stack'),
   },
   {
     action: 'zoomToSelection',
     palette: 'Zoom to Selection',
-    list: 'navigate',
     keys: ['z'],
     text: t('Zoom to the selection'),
-    group: 'allocations',
     when: ({ selected }) => selected !== null,
     run: ({ session }) => session.selection.zoomTo(),
   },
@@ -122,28 +111,27 @@ export const TIMELINE_COMMANDS: readonly Row[] = [
     action: 'openSource',
     keys: ['Enter'],
     text: t('Open the line that allocated it'),
-    group: 'allocations',
     run: ({ session }) => session.openSelected(false),
   },
   {
     action: 'openSourceBeside',
     keys: ['Mod+Enter'],
     text: t('Open that line beside'),
-    group: 'allocations',
     run: ({ session }) => session.openSelected(true),
   },
   {
     ...CLEAR,
-    group: 'allocations',
     when: ({ selected, highlight, cursors }) =>
       selected !== null || highlight.kind !== 'none' || cursors.first !== null,
     run: ({ session: { selection, cursors }, pointer }) => {
       if (!pointer.escape() && !selection.clear()) cursors.clear();
     },
   },
+];
+
+const CURSORS: readonly Row[] = [
   ...CURSOR_MOVES.map((row): Row => ({
     ...row,
-    group: 'cursors',
     run: ({ session: { cursors, plot } }) => {
       if (row.by !== null) cursors.step(row.by, row.second);
       else if (row.second) cursors.extendTo(middle(plot));
@@ -153,40 +141,30 @@ export const TIMELINE_COMMANDS: readonly Row[] = [
   {
     action: 'addBookmark',
     palette: 'Add Bookmark…',
-    list: 'navigate',
     keys: ['k'],
     text: t('Add a bookmark at the cursor, with a note'),
-    group: 'cursors',
     when: ({ device }) => device.events > 0,
     run: ({ tour }) => tour.add(),
   },
   {
     action: 'nextBookmark',
     palette: 'Go to Next Bookmark',
-    list: 'navigate',
     keys: ['n'],
     text: t('Next bookmark'),
-    group: 'cursors',
     when: hasBookmarks,
     run: ({ tour }) => tour.step(1),
   },
   {
     action: 'previousBookmark',
     palette: 'Go to Previous Bookmark',
-    list: 'navigate',
     keys: ['Shift+n'],
     text: t('Previous bookmark'),
-    group: 'cursors',
     when: hasBookmarks,
     run: ({ tour }) => tour.step(-1),
   },
-  {
-    action: 'exportBookmarks',
-    palette: 'Export Bookmarks…',
-    list: 'share',
-    when: hasBookmarks,
-    run: ({ session }) => session.bookmarks.export(),
-  },
+];
+
+const VIEW: readonly Row[] = [
   TOGGLE_PANE,
   TOGGLE_TALL,
   ...NUMBERED,
@@ -195,20 +173,16 @@ export const TIMELINE_COMMANDS: readonly Row[] = [
   {
     action: 'toggleAxis',
     palette: 'Switch between Time and Events',
-    list: 'navigate',
     keys: ['a'],
     text: t('Time or event number'),
-    group: 'view',
     when: ({ device }) => hasTimes(device),
     run: ({ session }) => session.toggleAxis(),
   },
   {
     action: 'toggleColour',
     palette: 'Switch Colours between Stack and Category',
-    list: 'navigate',
     keys: ['c'],
     text: t('Colour by stack or by category'),
-    group: 'view',
     when: ({ info }) => info.categories.length > 0,
     run: ({ session }) => session.areas.toggleColour(),
   },
@@ -216,29 +190,42 @@ export const TIMELINE_COMMANDS: readonly Row[] = [
     action: 'toggleOrder',
     keys: ['g'],
     text: t('By group, or in the order of PyTorch’s viewer'),
-    group: 'view',
     run: ({ session }) => session.areas.toggleOrder(),
   },
   {
     action: 'nextDevice',
     palette: 'Next Device',
-    list: 'navigate',
     keys: ['d'],
     text: t('Next device'),
-    group: 'view',
     when: ({ info }) => info.devices.length > 1,
     run: ({ session }) => session.nextDevice(),
   },
   HELP,
+];
+
+export const KEY_PARTS: readonly (readonly [title: string, rows: readonly Row[]])[] = [
+  [t('Move and zoom'), LOOK],
+  [t('Allocations'), ALLOCATIONS],
+  [t('Cursors'), CURSORS],
+  [t('View'), VIEW],
+];
+
+export const TIMELINE_COMMANDS: readonly Row[] = [
+  ...KEY_PARTS.flatMap(([, rows]) => rows),
+  {
+    action: 'exportBookmarks',
+    palette: 'Export Bookmarks…',
+    list: 'share',
+    when: hasBookmarks,
+    run: ({ session }) => session.bookmarks.export(),
+  },
   ...PICTURES.map(({ picture, ...row }): Row => ({
     ...row,
-    list: 'show',
     when: ({ pictures }) => pictures.includes(picture),
     run: ({ session }) => session.showPicture(picture),
   })),
   ...GROUPS.map(({ kind, ...row }): Row => ({
     ...row,
-    list: 'groupBy',
     when: ({ info }) => kind !== 'category' || info.categories.length > 0,
     run: ({ session }) => session.areas.groupBy(kind),
   })),

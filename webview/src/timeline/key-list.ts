@@ -4,10 +4,7 @@ import { t } from '../base/l10n';
 import { FLAME_KEYS, flamePart } from '../flame/keys';
 import { HISTORY, type Part } from '../shell/help';
 import { KeyTable, type ListedKeys } from '../shell/key-table';
-import type { KeyGroup } from '../shell/command';
-import { TIMELINE_COMMANDS } from './commands';
-
-const KEYS = new KeyTable(TIMELINE_COMMANDS);
+import { KEY_PARTS } from './commands';
 
 const MOUSE: readonly ListedKeys[] = [
   [[t('Wheel')], t('Zoom about the cursor; with Shift the height, with Ctrl or Cmd both')],
@@ -22,16 +19,9 @@ const MOUSE: readonly ListedKeys[] = [
   HISTORY,
 ];
 
-const GROUPS: readonly (readonly [group: KeyGroup, title: string])[] = [
-  ['look', t('Move and zoom')],
-  ['allocations', t('Allocations')],
-  ['cursors', t('Cursors')],
-  ['view', t('View')],
-];
-
 export function timelineKeys(): readonly Part[] {
   return [
-    ...GROUPS.map(([group, title]): Part => [title, KEYS.listed((row) => row.group === group)]),
+    ...KEY_PARTS.map(([title, rows]): Part => [title, new KeyTable(rows).listed]),
     flamePart(FLAME_KEYS),
     [t('Mouse and history'), MOUSE],
   ];
