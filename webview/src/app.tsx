@@ -115,7 +115,7 @@ export class App {
       if (type === 'retry') this.showProgress();
       this.api.post({ type });
     };
-    render(<FailedScreen {...{ problem, canOpenAsText, press }} />, this.root);
+    render(<FailedScreen problem={problem} canOpenAsText={canOpenAsText} press={press} />, this.root);
   }
 
   private showView(message: HostMessage & { type: 'opened' }): void {
@@ -191,7 +191,9 @@ export class App {
 /** A part of the program is gone: another version of the extension was installed. */
 function notLoaded(error: unknown): Problem {
   return {
-    ...{ code: 'not-loaded', offset: null, retry: true },
+    code: 'not-loaded',
+    offset: null,
+    retry: true,
     message: t('A part of Memlens could not be loaded: {0}', String(error)),
     advice: t('Close the editor and open it again; if the extension was updated, reload the window.'),
   };

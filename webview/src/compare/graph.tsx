@@ -68,7 +68,8 @@ export class CompareGraph {
         options={[
           { value: 'absolute', text: t('Absolute'), title: t('What grew and what shrank') },
           {
-            ...{ value: 'normalised', text: t('Normalised') },
+            value: 'normalised',
+            text: t('Normalised'),
             title: t('Each as a share of its own total: where the balance moved'),
           },
         ]}

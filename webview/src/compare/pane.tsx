@@ -249,7 +249,9 @@ class ComparePane implements Pane {
     const waterfall = waterfallOf(rows, answer.matching.before_bytes, addUp);
     batch(() => {
       this.table.show({
-        ...{ columns: compareColumns(waterfall, by), rows, total: answer.found },
+        columns: compareColumns(waterfall, by),
+        rows,
+        total: answer.found,
         sort: { column: order, descending: (order !== 'name') !== reverse },
         answer: first ? answer : before.answer,
       });

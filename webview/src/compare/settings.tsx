@@ -32,7 +32,8 @@ export function CompareSettings({ context, form, tabled, show }: SettingsProps):
           options={[
             { value: 'table', text: t('Table') },
             {
-              ...{ value: 'graph', text: t('Flame graph') },
+              value: 'graph',
+              text: t('Flame graph'),
               title: t('Both as one call tree, coloured by the difference'),
             },
           ]}
@@ -51,10 +52,7 @@ export function CompareSettings({ context, form, tabled, show }: SettingsProps):
             label={t('Figures')}
             value={compare.settings.measure}
             options={[
-              {
-                ...{ value: 'own', text: t('Self') },
-                title: t('What it allocated itself: the rows add up'),
-              },
+              { value: 'own', text: t('Self'), title: t('What it allocated itself: the rows add up') },
               { value: 'inclusive', text: t('Inclusive'), title: t('With what it called') },
             ]}
             change={(measure) => compare.set({ measure })}

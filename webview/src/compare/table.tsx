@@ -57,7 +57,10 @@ export function compareColumns(waterfall: Waterfall, by: By): readonly TableColu
   const figures = { number: true, width: '110px' } as const;
   return [
     {
-      ...{ key: 'name', name: headOf(by), number: false, width: 'minmax(220px, 100fr)' },
+      key: 'name',
+      name: headOf(by),
+      number: false,
+      width: 'minmax(220px, 100fr)',
       cell: (row) => ({
         content: isGrouped(by) ? <GroupName row={row} by={by} /> : <Place row={row} />,
         title: titleOf(row),
@@ -65,7 +68,10 @@ export function compareColumns(waterfall: Waterfall, by: By): readonly TableColu
       copied: nameOfRow,
     },
     {
-      ...{ key: 'difference', name: t('Difference'), number: true, width: '270px' },
+      key: 'difference',
+      name: t('Difference'),
+      number: true,
+      width: '270px',
       cell: (row) => ({
         class: `compare-difference ${direction(row.difference_bytes)}`,
         title: exactDifference(row.difference_bytes),
@@ -74,7 +80,9 @@ export function compareColumns(waterfall: Waterfall, by: By): readonly TableColu
       copied: ({ difference_bytes: difference }) => ({ shown: withSign(difference), exact: difference }),
     },
     {
-      ...{ ...figures, key: 'before', name: t('Before') },
+      ...figures,
+      key: 'before',
+      name: t('Before'),
       cell: (row) => ({
         title: exactFigure(row.before_bytes),
         content: amount(row.before_bytes, row.before_count),
@@ -82,7 +90,9 @@ export function compareColumns(waterfall: Waterfall, by: By): readonly TableColu
       copied: (row) => ({ shown: amount(row.before_bytes, row.before_count), exact: row.before_bytes }),
     },
     {
-      ...{ ...figures, key: 'after', name: t('After') },
+      ...figures,
+      key: 'after',
+      name: t('After'),
       cell: (row) => ({
         title: exactFigure(row.after_bytes),
         content: amount(row.after_bytes, row.after_count),
@@ -90,7 +100,10 @@ export function compareColumns(waterfall: Waterfall, by: By): readonly TableColu
       copied: (row) => ({ shown: amount(row.after_bytes, row.after_count), exact: row.after_bytes }),
     },
     {
-      ...{ key: 'count', name: countsTitle(), number: true, width: '180px' },
+      key: 'count',
+      name: countsTitle(),
+      number: true,
+      width: '180px',
       cell: (row) => ({
         title: t('{0} before, {1} after', count(row.before_count), count(row.after_count)),
         content: counts(row),

@@ -120,12 +120,16 @@ export class FlameFunctions {
     return [
       { name: t('Function'), title: t('Sort by name'), width: 'minmax(140px, 1fr)', order: 'name' },
       {
-        ...{ name: t('Self'), width: figureWidth, order: 'self' },
+        name: t('Self'),
+        width: figureWidth,
+        order: 'self',
         title: `${t('What is charged to it')}. ${this.graph.context.attribution.rule}`,
       },
       { name: t('Share'), title: t('Own share of the whole'), width: '112px', order: null },
       {
-        ...{ name: t('Inclusive'), width: figureWidth, order: 'inclusive' },
+        name: t('Inclusive'),
+        width: figureWidth,
+        order: 'inclusive',
         title: t('Including all that it calls; recursion counts once'),
       },
       { name: t('Share'), title: t('Inclusive share of the whole'), width: '112px', order: null },

@@ -73,7 +73,10 @@ export class FlamePlot {
     ),
   ) {
     this.chart = new Chart({
-      ...{ class: 'flame-surface', role: 'application', label, layers: 2 },
+      class: 'flame-surface',
+      role: 'application',
+      label,
+      layers: 2,
       draw: (now) => {
         this.step(now);
         this.draw();

@@ -47,8 +47,13 @@ export class FlameSelection {
     plot.select(key);
     this.graph.keepPlace();
     plot.reveal({
-      ...{ ...key, value: (node.x1 - node.x0) * total, depth: node.depth, name: node.name.name },
-      ...{ kind: 0, package: 0, change: null },
+      ...key,
+      value: (node.x1 - node.x0) * total,
+      depth: node.depth,
+      name: node.name.name,
+      kind: 0,
+      package: 0,
+      change: null,
     });
     this.fetch(node.node, null);
   }

@@ -68,7 +68,12 @@ export class FlameToolbar {
             {First && <First />}
             <Toolbar
               {...{ ...state.value, found: found.value }}
-              {...{ graph, compared, attribution, without, searching, input }}
+              graph={graph}
+              compared={compared}
+              attribution={attribution}
+              without={without}
+              searching={searching}
+              input={input}
             />
           </>
         )}

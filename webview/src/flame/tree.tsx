@@ -92,7 +92,10 @@ export class FlameTree {
     const { narrow, attribution } = this.options;
     const sided = this.graph.question.sided();
     const column = (name: string, title: string, width: string, number = true): GridColumn => ({
-      ...{ name, title, width, number },
+      name,
+      title,
+      width,
+      number,
       sort: null,
     });
     const ofItself = (text: string): string => (attribution ? `${text}. ${attribution.rule}` : text);

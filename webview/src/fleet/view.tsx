@@ -44,7 +44,8 @@ export class FleetView {
   /** What the rows take up beyond the canvas, which stays in view, in CSS pixels. */
   private readonly beyond = signal(0);
   private readonly chart = new Chart({
-    ...{ class: 'fleet-scroll', role: 'application' },
+    class: 'fleet-scroll',
+    role: 'application',
     label: t(
       'Heat map of memory, a row for each snapshot. Up and down choose a snapshot, left and right a moment, Enter opens it.',
     ),

@@ -70,7 +70,13 @@ class Allocations {
     const filter = `${session.filter} ${WITHOUT_STACK}`.trim();
     this.summing.ask(
       session.api.request('memlens/heapTypes', {
-        ...{ filter, order: 'count', reverse: false, by: 'package', package: null, offset: 0, limit: 1 },
+        filter,
+        order: 'count',
+        reverse: false,
+        by: 'package',
+        package: null,
+        offset: 0,
+        limit: 1,
       }),
       ({ objects, shallow_bytes: size }) => {
         this.rest.value = objects === 0 ? '' : t('{0} without a stack', bytes(size));
@@ -85,7 +91,9 @@ class Allocations {
         label={t('Value')}
         value={String(this.session.value.value)}
         options={this.info.values.map(({ title, name, unit, total }, value) => ({
-          ...{ value: String(value), text: `${said(title)} · ${figureIn(total, unit)}`, title: name },
+          value: String(value),
+          text: `${said(title)} · ${figureIn(total, unit)}`,
+          title: name,
         }))}
         change={(value) => this.session.keep({ value: Number(value) })}
       />
@@ -108,7 +116,12 @@ class Allocations {
       show: session.info.outside ? null : (box) => session.listTypes(termOf(box)),
     };
     return {
-      ...{ api, info, timeline: null, attribution, flame: kept, objects },
+      api,
+      info,
+      timeline: null,
+      attribution,
+      flame: kept,
+      objects,
       get set(): AllocationSet {
         return session.stackSet.value;
       },

@@ -121,7 +121,8 @@ export class ComparePane implements Pane {
   private get known(): Known {
     const found = this.found.value;
     return {
-      ...{ ids: found?.matched === 'id', native: found?.knows_native === true },
+      ids: found?.matched === 'id',
+      native: found?.knows_native === true,
       millions: Math.max(found?.before.objects ?? 0, found?.after.objects ?? 0) >= 1e6,
     };
   }
@@ -141,11 +142,13 @@ export class ComparePane implements Pane {
             { value: 'holders', text: t('Holders'), title: t('Objects of both dumps that hold new ones') },
             { value: 'paths', text: t('Paths'), title: t('Where in the dominator tree it grew') },
             {
-              ...{ value: 'findings', text: t('Findings') },
+              value: 'findings',
+              text: t('Findings'),
               title: t('Which findings are new or gone, and which are about more or less'),
             },
             {
-              ...{ value: 'series', text: t('Over time') },
+              value: 'series',
+              text: t('Over time'),
               title: t('Two dumps or more in the order in which they were written'),
             },
           ]}
@@ -368,21 +371,23 @@ export class ComparePane implements Pane {
       return turned(
         api.request('memlens/compareHeapObjects', { ...params, type, offset, limit }),
         ({ rows, total }) => ({
-          ...{ rows: rows.map((row) => ({ is: 'object', row, of: type })), offset, children: total },
+          rows: rows.map((row) => ({ is: 'object', row, of: type })),
+          offset,
+          children: total,
         }),
       );
     }
     switch (listed) {
       case 'series':
         return turned(series.ask(search, offset + limit), ({ types, types_total: children }) => ({
-          ...{ rows: types.slice(offset).map((row) => ({ is: 'series', row })), offset, children },
+          rows: types.slice(offset).map((row) => ({ is: 'series', row })),
+          offset,
+          children,
         }));
       case 'types':
         return turned(
           api.request('memlens/compareHeapTypes', { ...params, search, ...sort, offset, limit }),
-          ({ rows, total }) => ({
-            ...{ rows: rows.map((row) => ({ is: 'type', row })), offset, children: total },
-          }),
+          ({ rows, total }) => ({ rows: rows.map((row) => ({ is: 'type', row })), offset, children: total }),
         );
       case 'holders':
       case 'paths': {

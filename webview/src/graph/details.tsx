@@ -48,7 +48,7 @@ export function ObjectDetails({
         <span class="muted"> {idText(row)}</span>
       </Name>
       {name !== '' && !image && <pre class="heap-text">{visible(shorten(row.name, 1000))}</pre>}
-      <Actions {...{ selection, context, place: row }} hasSource={mayHaveSource(context, row)} />
+      <Actions selection={selection} context={context} place={row} hasSource={mayHaveSource(context, row)} />
       <Figures
         rows={[
           [t('Retained'), bytes(row.retained_bytes), exactBytes(row.retained_bytes)],
@@ -66,8 +66,8 @@ export function ObjectDetails({
       />
       <Extends rows={found.extends} context={context} />
       {image && <Picture key={row.object} object={row.object} image={image} context={context} />}
-      <EqualImages {...{ found, context }} />
-      {row.distance !== null && <Waste {...{ selection, context }} />}
+      <EqualImages found={found} context={context} />
+      {row.distance !== null && <Waste selection={selection} context={context} />}
       {roots.length > 0 && (
         <Section title={t('Root')}>
           <ul class="heap-list heap-roots">
@@ -245,7 +245,8 @@ export function TypeDetails({
     <>
       <Name type={type.type} />
       <Actions
-        {...{ context, place }}
+        context={context}
+        place={place}
         selection={{ is: 'type', kind: type.number }}
         hasSource={place !== null || mayBeDefined(context, type)}
       />
@@ -296,7 +297,8 @@ export function GroupDetails({
     <>
       <Name type={said(node.type)} />
       <Actions
-        {...{ context, place }}
+        context={context}
+        place={place}
         selection={{ is: 'group', group: node.node }}
         hasSource={largest.some((each) => mayHaveSource(context, each))}
         // the group of all that is unreachable has no objects of its own

@@ -39,7 +39,9 @@ function rowsOf(
   contained: readonly boolean[] | null,
 ): TreeRow[] {
   return rows.map((row, at) => ({
-    ...{ ...row, contained: contained?.[at] === true, total: totals?.[at] ?? row.retained_bytes },
+    ...row,
+    contained: contained?.[at] === true,
+    total: totals?.[at] ?? row.retained_bytes,
   }));
 }
 
@@ -65,14 +67,22 @@ function makePane(context: GraphSession): Pane {
         const of = { filter, kind: null, group: null, order, reverse: false } as const;
         const asked = api.request('memlens/heapObjects', { ...of, offset, limit });
         return turned(asked, ({ rows, total_bytes: totals, total }) => ({
-          ...{ rows: rowsOf(rows, totals, null), offset, children: total },
+          rows: rowsOf(rows, totals, null),
+          offset,
+          children: total,
         }));
       }
       const asked = api.request('memlens/heapDominated', {
-        ...{ object: node?.object ?? null, filter, offset, limit, tree: context.tree.peek() },
+        object: node?.object ?? null,
+        filter,
+        offset,
+        limit,
+        tree: context.tree.peek(),
       });
       return turned(asked, ({ rows, total_bytes: totals, total, contained }) => ({
-        ...{ rows: rowsOf(rows, totals, contained), offset, children: total },
+        rows: rowsOf(rows, totals, contained),
+        offset,
+        children: total,
       }));
     },
     // what it has besides itself is below it

@@ -60,7 +60,10 @@ export class Icicle {
       {
         ask: (request) =>
           context.api.request('memlens/heapPicture', {
-            ...{ ...request, ...this.form, search: context.filter, kind: this.marked },
+            ...request,
+            ...this.form,
+            search: context.filter,
+            kind: this.marked,
           }),
         shown: () => {
           this.crumbs.update();
@@ -248,9 +251,7 @@ export class Icicle {
   /** The part that is in view, as a picture for a file. */
   svg(form: 'icicle' | 'sunburst'): AskedSvg {
     const { x0, x1 } = this.plot.target;
-    return this.context.api.request('memlens/heapSvg', {
-      ...{ form, ...this.form, x0, x1, theme: svgTheme() },
-    });
+    return this.context.api.request('memlens/heapSvg', { form, ...this.form, x0, x1, theme: svgTheme() });
   }
 
   private groupOf(node: number): number {
@@ -269,7 +270,8 @@ export class Icicle {
   /** The trees that boxes can show. */
   treeEntries(): readonly MenuEntry[] {
     return TREES.map((tree) => ({
-      ...{ text: TREE_NAMES[tree](), key: '', checked: tree === this.context.state.tree },
+      text: TREE_NAMES[tree](),
+      checked: tree === this.context.state.tree,
       run: () => this.context.showTree(tree),
     }));
   }
@@ -278,7 +280,8 @@ export class Icicle {
   groupEntries(): readonly MenuEntry[] {
     const { info, state } = this.context;
     return groupingsOf(info).map((by) => ({
-      ...{ text: GROUPED[by](), key: '', checked: by === state.grouped },
+      text: GROUPED[by](),
+      checked: by === state.grouped,
       run: () => this.group(by),
     }));
   }
@@ -452,7 +455,15 @@ export class Icicle {
 
 function rootName(type: Text): FlameName {
   return {
-    ...{ name: -1, function: type.text, file: '', line: 0, kind: 'none', package: '', is_package: false },
-    ...{ source: 'recorded', said: type, declared: '' },
+    name: -1,
+    function: type.text,
+    file: '',
+    line: 0,
+    kind: 'none',
+    package: '',
+    is_package: false,
+    source: 'recorded',
+    said: type,
+    declared: '',
   };
 }

@@ -62,7 +62,7 @@ export class Inspector {
         style={style}
         ref={this.root}
       >
-        <Details {...{ answer, missing, context, close }} />
+        <Details answer={answer} missing={missing} context={context} close={close} />
       </aside>
     );
   };
@@ -104,19 +104,21 @@ export class Inspector {
       case 'object':
         return turned(
           api.request('memlens/heapObject', {
-            ...{ object: selection.object, by: state.grouped, tree: state.tree },
+            object: selection.object,
+            by: state.grouped,
+            tree: state.tree,
           }),
-          (found) => ({
-            ...{ is: 'object', found },
-          }),
+          (found) => ({ is: 'object', found }),
         );
       case 'type':
         return turned(api.request('memlens/heapType', { kind: selection.kind }), (found) => ({
-          ...{ is: 'type', found },
+          is: 'type',
+          found,
         }));
       case 'group':
         return turned(api.request('memlens/heapGroup', { group: selection.group, filter }), (found) => ({
-          ...{ is: 'group', found },
+          is: 'group',
+          found,
         }));
     }
   }

@@ -33,7 +33,8 @@ export function leaveOutItems(
   change: LeaveOut,
 ): readonly MenuEntry[] {
   const item = (text: string, holder: LeavesOut): MenuItem => ({
-    ...{ text, key: '', disabled: without.some((each) => same(each, holder)) },
+    text,
+    disabled: without.some((each) => same(each, holder)),
     run: () => change([...without, holder]),
   });
   const isNamed = above !== '' && name !== '' && !INDEX.test(name);

@@ -56,7 +56,7 @@ export function selectionMenu(
   hasSource = true,
   isReachable = true,
 ): readonly MenuEntry[] {
-  const item = (text: string, run: () => void): MenuItem => ({ text, key: '', run });
+  const item = (text: string, run: () => void): MenuItem => ({ text, run });
   return [
     ...(isReachable && canExplain(selection) ? [item(t('Why Alive'), () => context.explain(selection))] : []),
     item(t('Show Details'), () => context.select(selection)),

@@ -69,9 +69,12 @@ export function mergedTree(
       turned(
         context.api.request('memlens/heapMergedPaths', {
           ...ofSelection(context.state.selection),
-          ...{ filter: context.filter, through: [...context.state.through] },
+          filter: context.filter,
+          through: [...context.state.through],
           without: [...context.state.without],
-          ...{ node: node?.node ?? 0, offset, limit },
+          node: node?.node ?? 0,
+          offset,
+          limit,
         }),
         (found) => {
           merged.value = found;

@@ -121,7 +121,6 @@ function withBytes<Row extends ShareRow | RealmRow>(rows: readonly Row[]): reado
 function entriesOf(found: HeapOverviewAnswer, choose: (filter: string) => void): readonly MenuEntry[] {
   const entry = (name: string, shallow: number, filter: string): MenuEntry => ({
     text: t('{0}: {1}, {2}', name, share(shallow, found.shallow_bytes), bytes(shallow)),
-    key: '',
     run: () => choose(filter),
   });
   const states = found.flags.map(({ name, shallow_bytes: shallow }) => entry(name, shallow, `is:${name}`));

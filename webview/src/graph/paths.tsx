@@ -65,7 +65,8 @@ export function Paths({ found, more, context, leaveOut }: PathsProps): VNode {
               name=""
               above={null}
               isLast={path.steps.length === 0}
-              {...{ context, leaveOut }}
+              context={context}
+              leaveOut={leaveOut}
             >
               <span class="heap-reference">{rootWords(path)}</span>{' '}
               <ObjectButton row={path.root} context={context} />
@@ -77,7 +78,8 @@ export function Paths({ found, more, context, leaveOut }: PathsProps): VNode {
                 above={path.steps[at - 1]?.object ?? path.root}
                 gap={path.left_out > 0 && at === path.steps.length / 2 ? path.left_out : 0}
                 isLast={at === path.steps.length - 1}
-                {...{ context, leaveOut }}
+                context={context}
+                leaveOut={leaveOut}
               />
             ))}
           </ol>
@@ -115,7 +117,9 @@ function Step({ step, above, gap, isLast, context, leaveOut }: StepProps): VNode
         row={step.object}
         name={ownName(step)}
         above={gap > 0 ? null : above}
-        {...{ isLast, context, leaveOut }}
+        isLast={isLast}
+        context={context}
+        leaveOut={leaveOut}
       >
         <bdi class="heap-reference">{referenceWords(step)}</bdi>{' '}
         <ObjectButton row={step.object} context={context} />
@@ -150,7 +154,8 @@ function ownName({ name, kind }: PathStep): string {
 /** A link of a chain: its menu, also by a button that shows when the link has the focus, leaves out who holds. */
 function Link({ row, name, above, isLast, context, leaveOut, children }: LinkProps): VNode {
   const link = {
-    ...{ above: above ? holderType(above) : '', name },
+    above: above ? holderType(above) : '',
+    name,
     ...(isLast ? { object: null, type: null } : { object: row, type: row.type }),
   };
   const items = leaveOutItems(link, context.state.without, leaveOut);
@@ -200,7 +205,9 @@ function Cut({
     () =>
       turned(
         context.api.request('memlens/heapCut', {
-          ...{ source: above, target: object, without: [...context.state.without] },
+          source: above,
+          target: object,
+          without: [...context.state.without],
         }),
         ({ freed_bytes: heap, freed_native_bytes: native }) => ({ heap, native }),
       ),

@@ -32,7 +32,9 @@ const PAGE_BINS = 10;
 
 export class Recorded {
   private readonly chart = new Chart({
-    ...{ class: 'heap-recorded-chart', role: 'application', label: t('Allocations over time') },
+    class: 'heap-recorded-chart',
+    role: 'application',
+    label: t('Allocations over time'),
     roleDescription: t('chart'),
     draw: () => {
       const { bars, hovered } = this;
@@ -194,8 +196,12 @@ export class Recorded {
     const last = bars.live_bytes.length - 1;
     const from = this.begun === null ? null : this.ended;
     const places: Record<string, number> = {
-      ...{ ArrowLeft: (from ?? 1) - 1, ArrowRight: (from ?? -1) + 1 },
-      ...{ PageUp: (from ?? 0) - PAGE_BINS, PageDown: (from ?? 0) + PAGE_BINS, Home: 0, End: last },
+      ArrowLeft: (from ?? 1) - 1,
+      ArrowRight: (from ?? -1) + 1,
+      PageUp: (from ?? 0) - PAGE_BINS,
+      PageDown: (from ?? 0) + PAGE_BINS,
+      Home: 0,
+      End: last,
     };
     const place = places[event.key];
     if (place === undefined) return false;

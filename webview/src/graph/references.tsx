@@ -49,7 +49,13 @@ interface ReferencesProps {
 export function References({ of, direction, first, total, context }: ReferencesProps): VNode {
   return (
     <Section title={titleOf(direction, total)}>
-      <List of={{ rows: first, total }} chain={[of.object]} {...{ object: of.object, direction, context }} />
+      <List
+        of={{ rows: first, total }}
+        chain={[of.object]}
+        object={of.object}
+        direction={direction}
+        context={context}
+      />
     </Section>
   );
 }
@@ -72,7 +78,7 @@ function List({ object, of: { rows: first, total }, direction, chain, context }:
     <>
       <ul class="heap-list heap-references">
         {more.rows.map((row, index) => (
-          <Item key={index} {...{ row, direction, chain, context }} />
+          <Item key={index} row={row} direction={direction} chain={chain} context={context} />
         ))}
       </ul>
       <MoreButton left={total - more.rows.length} press={more.next} />
@@ -91,7 +97,10 @@ function Item({ row, direction, chain, context }: ItemProps): VNode {
   const { object } = row.object;
   const behind = useAsked(context, () =>
     context.api.request('memlens/heapReferences', {
-      ...{ object, direction: below(direction), offset: 0, limit: FIRST },
+      object,
+      direction: below(direction),
+      offset: 0,
+      limit: FIRST,
     }),
   );
   const place = chain.indexOf(object);
@@ -136,7 +145,8 @@ function Item({ row, direction, chain, context }: ItemProps): VNode {
             of={behind.found}
             chain={[...chain, object]}
             direction={below(direction)}
-            {...{ object, context }}
+            object={object}
+            context={context}
           />
         </div>
       )}

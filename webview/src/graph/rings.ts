@@ -30,7 +30,12 @@ export function ringsOf(g: FlameGeometry, camera: FlameCamera, width: number, he
     centre < 0 ? Math.max(Math.floor(camera.top), g.firstDepth) : g.row[centre]! + g.firstDepth + 1;
   const outer = Math.max(Math.min(width, height) / 2 - MARGIN, 1);
   return {
-    ...{ centreX: width / 2, centreY: height / 2, inner: outer * INNER_SHARE, outer, centre, first },
+    centreX: width / 2,
+    centreY: height / 2,
+    inner: outer * INNER_SHARE,
+    outer,
+    centre,
+    first,
     rings: Math.max(rowsInView(g, first - g.firstDepth, camera), 1),
   };
 }

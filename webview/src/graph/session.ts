@@ -265,7 +265,13 @@ export class GraphSession extends Session<HeapState> {
     }
     this.filtering.waits();
     const asked = this.api.request('memlens/heapTypes', {
-      ...{ filter, order: 'count', reverse: false, by: 'package', package: null, offset: 0, limit: 1 },
+      filter,
+      order: 'count',
+      reverse: false,
+      by: 'package',
+      package: null,
+      offset: 0,
+      limit: 1,
     });
     this.narrowBy(filter, 0, asked, ({ objects }) => {
       held.value = filter;

@@ -35,7 +35,9 @@ declare global {
 
 export class Sunburst {
   private readonly chart = new Chart({
-    ...{ class: 'sunburst-surface', role: 'application', label: '' },
+    class: 'sunburst-surface',
+    role: 'application',
+    label: '',
     draw: () => this.paint(),
   });
   private hovered = -1;

@@ -139,12 +139,16 @@ function ask(
   const page = { filter, offset, limit };
   if (node === null)
     return turned(api.request('memlens/heapThreads', page), ({ rows, total }) => ({
-      ...{ rows: rows.map((row) => ({ is: 'thread', row }) as const), offset, children: total },
+      rows: rows.map((row) => ({ is: 'thread', row }) as const),
+      offset,
+      children: total,
     }));
   if (node.is === 'thread') {
     const { thread } = node.row;
     return turned(api.request('memlens/heapStack', { thread, ...page }), ({ rows, total }) => ({
-      ...{ rows: rows.map((row) => ({ is: 'part', thread, row }) as const), offset, children: total },
+      rows: rows.map((row) => ({ is: 'part', thread, row }) as const),
+      offset,
+      children: total,
     }));
   }
   if (node.is === 'variable') throw new RangeError('A variable has no rows below it');
@@ -153,7 +157,8 @@ function ask(
     api.request('memlens/heapVariables', { thread: node.thread, part, depth, ...page }),
     ({ rows, total }) => ({
       rows: rows.map((row) => ({ is: 'variable', of: id(node), row }) as const),
-      ...{ offset, children: total },
+      offset,
+      children: total,
     }),
   );
 }
@@ -200,7 +205,7 @@ function partName({ part, frame }: StackRow): string {
 
 function openPlace(context: GraphSession, { file, line }: NonNullable<CopiedPlace>): MenuEntry {
   return {
-    ...{ text: t('Open Source'), key: '' },
+    text: t('Open Source'),
     run: () => {
       context.openFrame({ file, line }, false);
     },
@@ -210,9 +215,7 @@ function openPlace(context: GraphSession, { file, line }: NonNullable<CopiedPlac
 function menuOf(context: GraphSession, node: Node): readonly MenuEntry[] {
   const selection = selectionOf(node);
   const place = placeOf(node);
-  const filterBy = (text: string, term: string): MenuEntry => ({
-    ...{ text, key: '', run: () => context.setFilter(term) },
-  });
+  const filterBy = (text: string, term: string): MenuEntry => ({ text, run: () => context.setFilter(term) });
   if (node.is === 'part' && node.row.frame)
     return [
       ...(place ? [openPlace(context, place)] : []),

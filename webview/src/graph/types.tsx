@@ -137,9 +137,7 @@ function ask(
   if (node?.is === 'type') {
     const sorted = order === 'count' || order === 'name' ? 'retained' : order;
     const of = { kind: node.row.number, group: null, filter, order: sorted, reverse: false } as const;
-    return listed(api.request('memlens/heapObjects', { ...of, ...page }), (row) => ({
-      ...{ is: 'object', row },
-    }));
+    return listed(api.request('memlens/heapObjects', { ...of, ...page }), (row) => ({ is: 'object', row }));
   }
   if (node === null && by !== 'type')
     return listed(api.request('memlens/heapPackages', { filter, order, reverse, by, ...page }), (row) => ({
@@ -149,7 +147,8 @@ function ask(
   const of = { package: node?.is === 'package' ? node.row.name : null, filter, order, reverse };
   const grouped = by === 'type' ? 'package' : by;
   return listed(api.request('memlens/heapTypes', { ...of, by: grouped, ...page }), (row) => ({
-    ...{ is: 'type', row },
+    is: 'type',
+    row,
   }));
 }
 

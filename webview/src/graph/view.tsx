@@ -163,7 +163,6 @@ export class GraphView extends ModelView<GraphSession> {
     const { panelOpen } = session.layout.value;
     const sunburst = {
       text: t('Export Sunburst as SVG…'),
-      key: '',
       run: () => {
         savePicture(session.api, 'svg', icicle.svg('sunburst')).catch((error: unknown) =>
           session.failed(error),

@@ -102,7 +102,9 @@ function makePane(context: GraphSession): Pane {
     }
     asking.ask(
       context.api.request('memlens/heapPaths', {
-        ...{ object: selection.object, through: [...through.value], without: [...without.value] },
+        object: selection.object,
+        through: [...through.value],
+        without: [...without.value],
         most: isFurther ? MORE_PATHS : PATHS,
         soon: !isFurther,
       }),
@@ -144,7 +146,8 @@ function makePane(context: GraphSession): Pane {
                       show();
                     }
               }
-              {...{ context, leaveOut }}
+              context={context}
+              leaveOut={leaveOut}
             />
           )}
           {asking.asking && (

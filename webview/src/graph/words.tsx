@@ -43,8 +43,15 @@ export function ownName({ name, type }: Pick<ObjectRow, 'name' | 'type'>): strin
 
 /** The format of the dump that is shown. */
 let format: HeapFormat = {
-  ...{ label: '', has_values: false, has_lasting_ids: true, has_static_fields: false },
-  ...{ source_kinds: [], classes: [], named_types: [], all_roots: [], common_flags: [] },
+  label: '',
+  has_values: false,
+  has_lasting_ids: true,
+  has_static_fields: false,
+  source_kinds: [],
+  classes: [],
+  named_types: [],
+  all_roots: [],
+  common_flags: [],
 };
 
 /** Sets the format of the dump that is shown, which says how its objects are called. */

@@ -28,10 +28,7 @@ export function memberColumns(info: SnapshotInfo): readonly Column<MemberOrder>[
     { name: t('Line of code'), title: t('Sort by when it was allocated'), width: NAME, order: 'start' },
     { name: t('Size'), title: t('Requested bytes'), width: '92px', order: 'size' },
     { name: t('Share'), title: t('Share of the set’s bytes'), width: 'minmax(96px, 180px)', order: null },
-    {
-      ...{ name: t('Lifetime'), width: '92px', order: 'life' },
-      title: t('Lifetime, if recorded'),
-    },
+    { name: t('Lifetime'), width: '92px', order: 'life', title: t('Lifetime, if recorded') },
     { name: t('Address'), title: t('Sort by address'), width: '130px', order: 'address' },
     { name: t('State'), title: t('How it ended'), width: '190px', order: null, text: true },
     ...(categoriesOf(info).length > 0
@@ -66,8 +63,10 @@ function allocationColumns({ devices }: TimelineInfo, rule: string): Column<Grou
     { name: t('Bytes'), title: t('Requested bytes in total'), width: figure, order: 'bytes' },
     { name: t('Share'), title: t('Share of the set’s bytes'), width: SHARE, order: null },
     {
-      ...{ name: t('Count'), title: t('How many allocations') },
-      ...{ width: wide(count(most), COUNT_PX), order: 'count' },
+      name: t('Count'),
+      title: t('How many allocations'),
+      width: wide(count(most), COUNT_PX),
+      order: 'count',
     },
     { name: t('Largest'), title: t('The largest single allocation'), width: figure, order: 'largest' },
   ];
@@ -87,13 +86,17 @@ function sampleColumns(profile: ProfileInfo, setName: string, rule: string): Col
   return [
     nameColumn(rule),
     {
-      ...{ name: figureHead(), title: setName.charAt(0).toUpperCase() + setName.slice(1) },
-      ...{ width: figureWidth, order: 'bytes' },
+      name: figureHead(),
+      title: setName.charAt(0).toUpperCase() + setName.slice(1),
+      width: figureWidth,
+      order: 'bytes',
     },
     { name: t('Share'), title: t('Share of all of it'), width: SHARE, order: null },
     {
-      ...{ name: countsSamples() ? t('Samples') : t('Count'), title: counts },
-      ...{ width: wide(count(most), COUNT_PX), order: 'count' },
+      name: countsSamples() ? t('Samples') : t('Count'),
+      title: counts,
+      width: wide(count(most), COUNT_PX),
+      order: 'count',
     },
     {
       ...(profile.has_sizes && inBytes()

@@ -102,7 +102,8 @@ export class Controls {
           {Array.from({ length: Math.min(levels.length + 1, LEVELS) }, (_, level) => (
             <SettingRow key={level} text={level === 0 ? t('Group by') : t('then by')}>
               <LevelChoice
-                {...{ can, level }}
+                can={can}
+                level={level}
                 value={levels[level] ?? ''}
                 change={(kind) => this.choose(level, kind)}
               />

@@ -210,7 +210,10 @@ class LiveSet {
 
   private branch(path: readonly number[]): Branch {
     return {
-      ...{ of: this.context.set, by: [...this.by], path: [...path], narrow: this.controls.narrow.value },
+      of: this.context.set,
+      by: [...this.by],
+      path: [...path],
+      narrow: this.controls.narrow.value,
       attribution: this.context.attribution.value,
     };
   }

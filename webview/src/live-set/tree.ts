@@ -90,7 +90,8 @@ export class LiveTree extends LazyRows<LiveNode, LazyAnswer<LiveNode>> {
       return turned(asked, ({ rows, bytes, count, groups }) => {
         if (isWhole) this.totals = { bytes, count, groups };
         return {
-          ...{ offset, children: groups },
+          offset,
+          children: groups,
           rows: rows.map((group) => ({ kind: 'group', group, path: [...path, group.key] })),
         };
       });
@@ -99,7 +100,8 @@ export class LiveTree extends LazyRows<LiveNode, LazyAnswer<LiveNode>> {
     return turned(asked, ({ rows, bytes, count }) => {
       if (isWhole) this.totals = { bytes, count, groups: null };
       return {
-        ...{ offset, children: count },
+        offset,
+        children: count,
         rows: rows.map((allocation) => ({ kind: 'allocation', allocation })),
       };
     });

@@ -39,11 +39,15 @@ export function valuePicker(
   const inUnit =
     values[shown]?.unit === 'count' && hasFrees ? t('{0}, in allocations', range) : t('{0}, in bytes', range);
   return {
-    ...{ label: t('Value'), key: 'v', value: name === null ? String(shown) : '' },
+    label: t('Value'),
+    key: 'v',
+    value: name === null ? String(shown) : '',
     options: [
       ...(name === null ? [] : [{ value: '', text: inUnit, disabled: true }]),
       ...values.map(({ title, name: own, unit, total }, value) => ({
-        ...{ value: String(value), text: `${said(title)} · ${figureIn(total, unit)}`, title: own },
+        value: String(value),
+        text: `${said(title)} · ${figureIn(total, unit)}`,
+        title: own,
       })),
     ],
     pick: (value) => pick(Number(value)),

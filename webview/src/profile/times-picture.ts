@@ -27,7 +27,9 @@ export interface Times {
 }
 
 export const NO_TIMES: Times = {
-  ...{ edges: new Float64Array(), peaks: new Float64Array(), lines: [] },
+  edges: new Float64Array(),
+  peaks: new Float64Array(),
+  lines: [],
   peak: { edge: 0, bytes: 0 },
 };
 

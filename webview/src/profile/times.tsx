@@ -140,7 +140,6 @@ export class ProfileTimes implements LookedAt {
     const hidden = this.hidden.value;
     const items = this.times.lines.map(({ name, title }) => ({
       text: title,
-      key: '',
       checked: !hidden.has(name),
       run: () => {
         const next = new Set(hidden);

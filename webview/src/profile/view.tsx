@@ -202,7 +202,6 @@ export class ProfileView extends ModelView<ProfileSession> {
       },
       {
         text: t('Maximize Panel'),
-        key: '',
         checked: layout.value.dockTall,
         run: () => this.dock.toggleTall(),
       },

@@ -125,7 +125,7 @@ function Row<T extends Noted>({ one, owner }: RowProps<T>): VNode {
     { text: t('Rename…'), key: 'F2', run: rename },
     { text: t('Delete'), key: 'Delete', run: remove },
     null,
-    { text: t('Copy Note'), key: '', run: () => owner.copy(note) },
+    { text: t('Copy Note'), run: () => owner.copy(note) },
   ];
   return (
     <tr

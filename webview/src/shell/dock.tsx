@@ -157,7 +157,7 @@ export class Dock {
     return (
       <header>
         <div class="tabs">
-          <Tabs {...{ panes, most, current }} pick={(id) => this.session.show(id)} />
+          <Tabs panes={panes} most={most} current={current} pick={(id) => this.session.show(id)} />
         </div>
         {Scope && <Scope hidden={current.value?.usesSet === false} />}
         <div class="dock-bar">
@@ -314,7 +314,10 @@ function Tabs({ panes, most, current, pick }: TabsProps): VNode {
           title={t('More panes')}
           onClick={({ currentTarget }) => {
             const items = others.map((pane) => ({
-              ...{ text: pane.title, key: pane.key, checked: pane === shown, radio: true },
+              text: pane.title,
+              key: pane.key,
+              checked: pane === shown,
+              radio: true,
               run: () => pick(pane.id),
             }));
             openMenuAt(currentTarget, items, t('More panes'));

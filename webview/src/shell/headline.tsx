@@ -417,7 +417,9 @@ function Part({ part, session, isBrief = false, figures = true, before = '', aft
           before: OPENING.exec(words(at - 1))?.[0] ?? '',
           after: CLOSING.exec(words(at + 1))?.[0] ?? '',
         };
-        return <Part key={at} part={piece} {...{ session, isBrief, figures }} {...marks} />;
+        return (
+          <Part key={at} part={piece} session={session} isBrief={isBrief} figures={figures} {...marks} />
+        );
       })}
     </>
   );

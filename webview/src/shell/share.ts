@@ -12,16 +12,10 @@ export function shareEntries(
   picture: string | null,
   pictures: readonly MenuItem[] = [],
 ): readonly MenuEntry[] {
-  const item = (text: string, command: ViewCommand): MenuItem => ({
-    ...{ text, key: '' },
-    run: () => api.command(command),
-  });
+  const item = (text: string, command: ViewCommand): MenuItem => ({ text, run: () => api.command(command) });
   return [
     null,
-    {
-      ...{ text: t('Copy Summary'), key: '' },
-      run: () => api.post({ type: 'copy', text: summary() }),
-    },
+    { text: t('Copy Summary'), run: () => api.post({ type: 'copy', text: summary() }) },
     item(t('Copy Report as Markdown'), 'copyReport'),
     item(t('Copy Link'), 'copyLink'),
     null,

@@ -45,9 +45,9 @@ export function comparing(
   return {
     compare: choose,
     compared: () => [
-      { text: t('Show Comparison'), key: '', run: show },
-      { text: t('Compare with Another…'), key: '', run: choose },
-      { text: t('Stop Comparing'), key: '', run: stop },
+      { text: t('Show Comparison'), run: show },
+      { text: t('Compare with Another…'), run: choose },
+      { text: t('Stop Comparing'), run: stop },
     ],
   };
 }

@@ -14,7 +14,7 @@ export const sqlPane = (context: SqlContext): Pane => {
   const tables = new Tables(context.api);
   let begun = false;
   return {
-    View: (room) => <Sql {...{ queries, tables, room }} />,
+    View: (room) => <Sql queries={queries} tables={tables} room={room} />,
     update: (changes) => {
       if (changes.has('compare')) queries.learnOther();
       if (begun) return;
@@ -238,8 +238,12 @@ interface ButtonProps {
 function Button({ text, title, disabled, hidden, press }: ButtonProps): VNode {
   return (
     <button
-      {...{ type: 'button', class: 'button secondary', title, onClick: press }}
-      {...{ disabled: disabled ?? false, hidden: hidden ?? false }}
+      type="button"
+      class="button secondary"
+      title={title}
+      onClick={press}
+      disabled={disabled ?? false}
+      hidden={hidden ?? false}
     >
       {text}
     </button>

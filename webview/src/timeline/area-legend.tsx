@@ -86,7 +86,10 @@ export class AreaLegend {
       const [name = '', detail] = [names[area], said(known.detail)];
       const alike = names.filter((each) => each === name).length > 1 && detail !== '';
       return {
-        ...{ key: known.key, name: alike ? `${name} (${detail})` : name, detail: alike ? '' : detail, area },
+        key: known.key,
+        name: alike ? `${name} (${detail})` : name,
+        detail: alike ? '' : detail,
+        area,
         background: pattern === 'none' ? css(colour) : `${pattern} ${css(colour)}`,
       };
     });

@@ -35,7 +35,9 @@ export class Bookmarks extends BookmarkList<PlacedBookmark> {
     return this.list.value
       .filter((each) => each.device === device)
       .map((each) => ({
-        ...{ x: bookmarkX(each, axis), kind: 'bookmark', free: null },
+        x: bookmarkX(each, axis),
+        kind: 'bookmark',
+        free: null,
         text: each.note === '' ? t('Bookmark') : each.note,
       }));
   }

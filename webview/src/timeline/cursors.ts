@@ -146,8 +146,12 @@ export class Cursors {
         value: null,
       };
     return {
-      ...{ device, kind: 'live', from_moment: scope === 'peak' ? null : first, to_moment: null },
-      ...{ filter, value: null },
+      device,
+      kind: 'live',
+      from_moment: scope === 'peak' ? null : first,
+      to_moment: null,
+      filter,
+      value: null,
     };
   }
 

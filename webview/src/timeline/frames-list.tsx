@@ -114,10 +114,7 @@ function copiesOf(
   frame: Frame | null,
   context: FrameContext,
 ): readonly MenuEntry[] {
-  const item = (text: string, copied: string): MenuEntry => ({
-    ...{ text, key: '' },
-    run: () => context.copy(copied),
-  });
+  const item = (text: string, copied: string): MenuEntry => ({ text, run: () => context.copy(copied) });
   const words = (each: Frame): string => `${each.function} ${pathOf(each)}`.trim();
   return [
     ...(frame ? [item(t('Copy Name'), frame.function), item(t('Copy Path'), pathOf(frame))] : []),

@@ -20,7 +20,8 @@ export function timelineMenu(
   share: readonly MenuEntry[],
 ): readonly MenuEntry[] {
   const item = (text: string, key: string, action: Action): MenuItem => ({
-    ...{ text, key },
+    text,
+    key,
     run: () => run(action),
   });
   const check = (text: string, key: string, action: Action, checked: boolean): MenuItem => ({
@@ -29,7 +30,10 @@ export function timelineMenu(
   });
   /** Pressing the one that holds changes nothing. */
   const radio = (text: string, key: string, action: Action, checked: boolean): MenuItem => ({
-    ...{ text, key, checked, radio: true },
+    text,
+    key,
+    checked,
+    radio: true,
     run: () => {
       if (!checked) run(action);
     },

@@ -176,7 +176,9 @@ export class Minimap {
     const wide = Math.max(x1 - x0, LEAST_WINDOW_PX);
     const left = Math.min(Math.max(x0 - (wide - (x1 - x0)) / 2, 0), width - wide);
     this.window.value = {
-      ...{ left, width: wide, after: Math.max(width - left - wide, 0) },
+      left,
+      width: wide,
+      after: Math.max(width - left - wide, 0),
       class: `${whole ? ' whole' : ''}${x1 - x0 < GRIPS_FROM_PX ? ' narrow' : ''}`,
     };
   }

@@ -18,7 +18,9 @@ export function stackedName(device: DeviceInfo): string {
 
 export function picturePicker(session: TimelineSession, pictures: readonly Picture[]): Picker {
   return {
-    ...{ label: t('View'), key: '', value: session.picture.value },
+    label: t('View'),
+    key: '',
+    value: session.picture.value,
     options: [
       { value: 'stacked', text: stackedName(session.device) },
       ...pictures.map(({ id, title }) => ({ value: id, text: title })),
@@ -34,7 +36,9 @@ export function picturePicker(session: TimelineSession, pictures: readonly Pictu
 export function groupPicker({ areas, colours, picture }: TimelineSession): Picker {
   const kinds = AREA_KINDS.filter((kind) => kind !== 'category' || colours.categories.length > 0);
   return {
-    ...{ label: t('Group by'), key: 'g', value: areas.kind ?? NO_GROUPS },
+    label: t('Group by'),
+    key: 'g',
+    value: areas.kind ?? NO_GROUPS,
     options:
       picture.value === 'stacked' || picture.value === 'map'
         ? [
@@ -65,7 +69,9 @@ export function groupTitle(kind: AreaKind): string {
 
 export function devicePicker(session: TimelineSession): Picker {
   return {
-    ...{ label: t('Device'), key: 'd', value: String(session.device.device) },
+    label: t('Device'),
+    key: 'd',
+    value: String(session.device.device),
     options: session.info.devices.map(({ device, name, peak_bytes: peak, ooms }) => ({
       value: String(device),
       text:

@@ -81,7 +81,9 @@ export class Plot {
     private readonly kind: PlotKind = STACKED,
   ) {
     this.area = new PlotArea({
-      ...{ class: '', roleDescription: kind.role, layers: 0 },
+      class: '',
+      roleDescription: kind.role,
+      layers: 0,
       draw: (now) => this.frame(now),
       resized: () => {
         this.renderer.resize(this.plotSize);
@@ -458,10 +460,28 @@ export class Plot {
     const { camera, plotSize: plot, pixelRatio: scale, axis, geometry: picture, kind } = this;
     const { labels, selectedRects, cursor, marks, flags, backdrop, box } = this;
     const state: OverlayState = {
-      ...{ camera, plot, scale, gutter: this.area.gutter, device, axis, theme: theme.value, palette },
-      ...{ ticksY: kind.ticksY, textY: kind.textY, peakAtHeight: kind.peakAtHeight },
-      ...{ highlight: this.shownHighlight, picture, stacked: kind.fitsHeight, labels, selectedRects },
-      ...{ selectedLife: this.selected?.life ?? null, cursor, marks, flags, backdrop, box },
+      camera,
+      plot,
+      scale,
+      gutter: this.area.gutter,
+      device,
+      axis,
+      theme: theme.value,
+      palette,
+      ticksY: kind.ticksY,
+      textY: kind.textY,
+      peakAtHeight: kind.peakAtHeight,
+      highlight: this.shownHighlight,
+      picture,
+      stacked: kind.fitsHeight,
+      labels,
+      selectedRects,
+      selectedLife: this.selected?.life ?? null,
+      cursor,
+      marks,
+      flags,
+      backdrop,
+      box,
     };
     drawOverlay(
       context,

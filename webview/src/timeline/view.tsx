@@ -179,7 +179,11 @@ export class SnapshotView extends ModelView<TimelineSession> {
     const { plot, device, axis, filterAsIf: filter, areas, attribution } = session;
     const { x0, x1, y0, y1 } = plot.target;
     return this.api.request('memlens/timelineSvg', {
-      ...{ device: device.device, axis, filter, x0, x1 },
+      device: device.device,
+      axis,
+      filter,
+      x0,
+      x1,
       ...(plot.holdsHeight ? { y0, y1 } : { y0: null, y1: null }),
       areas: { by: areas.lastKind, attribution: attribution.value },
       theme: svgTheme(),
@@ -207,7 +211,9 @@ export class SnapshotView extends ModelView<TimelineSession> {
       case 'sourceMissing':
         session.arrange({ panelOpen: true });
         session.missing.value = withMissing(session.missing.value, {
-          ...{ file: message.file, line: message.line, lookedFor: message.lookedFor.join(', ') },
+          file: message.file,
+          line: message.line,
+          lookedFor: message.lookedFor.join(', '),
         });
         return;
       case 'other':

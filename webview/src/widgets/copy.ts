@@ -78,7 +78,7 @@ export function copyItems(
   table: { readonly one: () => CopiedTable; readonly all: () => CopiedTable } | null,
 ): readonly MenuEntry[] {
   const item = (text: string, make: () => string): MenuEntry => ({
-    ...{ text, key: '' },
+    text,
     run: () => api.post({ type: 'copy', text: make() }),
   });
   const { name, place } = row;

@@ -172,7 +172,8 @@ export class Grid {
                 row={content.row(index)}
                 active={index === active ? (table === null ? 'row' : column) : null}
                 isTable={table !== null}
-                {...{ index, columns }}
+                index={index}
+                columns={columns}
               />
             ))}
           </div>

@@ -17,19 +17,20 @@ import warning from '@vscode/codicons/src/icons/warning.svg';
 import type { VNode } from 'preact';
 
 const ICONS = {
-  ...{
-    copy,
-    edit,
-    filter,
-    gear,
-    search,
-    warning,
-    close,
-    fit: screenFull,
-    more: ellipsis,
-    chevron: chevronRight,
-  },
-  ...{ up: arrowUp, down: arrowDown, left: arrowLeft, right: arrowRight },
+  copy,
+  edit,
+  filter,
+  gear,
+  search,
+  warning,
+  close,
+  fit: screenFull,
+  more: ellipsis,
+  chevron: chevronRight,
+  up: arrowUp,
+  down: arrowDown,
+  left: arrowLeft,
+  right: arrowRight,
 } as const;
 
 export type IconName = keyof typeof ICONS;

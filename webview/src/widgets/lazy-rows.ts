@@ -138,7 +138,13 @@ export class LazyRows<N, A extends LazyAnswer<N>> {
   /** Fetches the next page of a row's children. */
   private fetch(parent: NodeRow<N> | null): void {
     const branch = this.branches.get(parent) ?? {
-      ...{ parent, rows: [], children: null, answer: null, pending: null, message: '', rest: null },
+      parent,
+      rows: [],
+      children: null,
+      answer: null,
+      pending: null,
+      message: '',
+      rest: null,
     };
     this.branches.set(parent, branch);
     const pending = this.events.ask(parent?.node ?? null, branch.rows.length, this.options.page ?? TREE_PAGE);
@@ -218,8 +224,14 @@ export class LazyRows<N, A extends LazyAnswer<N>> {
     // who stands on it goes on standing there
     if (rest?.offset !== rows.length || rest.waiting !== waiting || rest.message !== message)
       branch.rest = {
-        ...{ kind: 'rest', parent, level: parent ? parent.level + 1 : 0, offset: rows.length },
-        ...{ left, answer, waiting, message },
+        kind: 'rest',
+        parent,
+        level: parent ? parent.level + 1 : 0,
+        offset: rows.length,
+        left,
+        answer,
+        waiting,
+        message,
       };
     return branch.rest;
   }

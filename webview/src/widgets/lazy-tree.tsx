@@ -116,14 +116,25 @@ export class LazyTree<N, A extends LazyAnswer<N>> {
     if (row.kind === 'rest') {
       const rest = this.events.rest?.(row) ?? [];
       return {
-        ...{ id: `rest:${index}`, level, open: null, place: 1, of: 1, selected: false, class: 'more' },
+        id: `rest:${index}`,
+        level,
+        open: null,
+        place: 1,
+        of: 1,
+        selected: false,
+        class: 'more',
         cells: this.columns.map((_, column) => (column === 0 ? [restText(row)] : (rest[column - 1] ?? []))),
       };
     }
     const { node, open, place, of } = row;
     return {
-      ...{ id: this.events.id(node), level, open, place, of },
-      ...{ class: this.events.class?.(node) ?? '', selected: this.events.isSelected(row) },
+      id: this.events.id(node),
+      level,
+      open,
+      place,
+      of,
+      class: this.events.class?.(node) ?? '',
+      selected: this.events.isSelected(row),
       cells: this.events.cells(row),
     };
   }

@@ -6,8 +6,8 @@ import { visible } from '../base/text';
 
 export interface MenuItem {
   readonly text: string;
-  /** The key that does the same; empty for none. */
-  readonly key: string;
+  /** The key that does the same. */
+  readonly key?: string;
   /** Whether it holds, of something that is switched on and off. */
   readonly checked?: boolean;
   /** One of a few, of which one holds. */

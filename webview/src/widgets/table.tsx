@@ -62,7 +62,12 @@ export class Table<R> {
         count: () => this.shown.rows.length,
         total: () => this.shown.total,
         row: (index) => ({
-          ...{ id: String(index), level: 0, open: null, place: index + 1, of: this.shown.total, class: '' },
+          id: String(index),
+          level: 0,
+          open: null,
+          place: index + 1,
+          of: this.shown.total,
+          class: '',
           selected: index === this.selected,
           cells: this.shown.columns.map((column) => column.cell(this.at(index))),
         }),

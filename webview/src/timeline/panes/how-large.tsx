@@ -42,7 +42,8 @@ export function HowLarge({
     if (fields.some((field) => field?.reportValidity() !== true)) return;
     const gib = Number(memory.current?.value);
     const asked = {
-      ...{ device: device.device, size: Number(size.current?.value) },
+      device: device.device,
+      size: Number(size.current?.value),
       capacity_bytes: gib > 0 ? Math.round(gib * GIB) : capacity,
     };
     const show = (sentences: readonly string[], growing: Answer['growing'] = null): void => {

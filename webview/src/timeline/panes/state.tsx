@@ -117,8 +117,14 @@ class StatePane implements Pane, Segments {
     const { api, device, filter, grouping } = this.context;
     const { moment, order } = this;
     const asked = api.request('memlens/allocatorState', {
-      ...{ device: device.device, moment, order: order.value, offset, limit: PAGE, filter },
-      ...{ lit: this.lit, areas: grouping },
+      device: device.device,
+      moment,
+      order: order.value,
+      offset,
+      limit: PAGE,
+      filter,
+      lit: this.lit,
+      areas: grouping,
     });
     this.latest.ask(
       asked,
@@ -131,9 +137,7 @@ class StatePane implements Pane, Segments {
 
   private show(answer: AllocatorStateAnswer, before: readonly Row[]): void {
     const blocks = decodeBlocks(answer);
-    const rows = answer.segments.map((segment) => ({
-      ...{ segment, blocks, root: null, canvas: null, at: null },
-    }));
+    const rows = answer.segments.map((segment) => ({ segment, blocks, root: null, canvas: null, at: null }));
     const { events } = this.context.device;
     this.event.value = events > 0 ? visible(eventWords(answer)) : t('When the snapshot was taken');
     this.block.value = answer.truncated ? t('The first segment has more blocks than are shown.') : '';
@@ -188,7 +192,9 @@ class StatePane implements Pane, Segments {
     const { grouping, palette, highlight, selected } = this.context;
     const areas = answer?.areas ?? [];
     const look = {
-      ...{ palette, highlight, selected },
+      palette,
+      highlight,
+      selected,
       colours: areaColours({ by: grouping, areas }, palette),
       lit: highlight.kind === 'area' ? areas.findIndex(({ key }) => key === highlight.key) : null,
     };

@@ -46,7 +46,9 @@ class Replays {
     this.note.value = t('Replaying…');
     this.latest.ask(
       api.request('memlens/whatIf', {
-        ...{ device: device.device, axis, changes: whatIf.filters },
+        device: device.device,
+        axis,
+        changes: whatIf.filters,
         capacity_bytes: this.capacity,
       }),
       (answer) => {

@@ -64,7 +64,10 @@ export function Controls({ context, readout, chosen }: ControlsProps): VNode {
         <SettingRow text={t('Offset')}>
           <label class="compare-moved">
             <input
-              {...{ class: 'compare-offset', type: 'number', step: 'any', value: String(offset / size) }}
+              class="compare-offset"
+              type="number"
+              step="any"
+              value={String(offset / size)}
               title={t('How far the other run is shifted to the right')}
               aria-label={t('Offset of the other run')}
               onChange={({ currentTarget }) => {

@@ -23,7 +23,11 @@ export interface Curves {
 export function curvesOf(answer: CurvesAnswer): Curves {
   const { x0, x1, columns, extent, steps } = answer;
   return {
-    ...{ x0, x1, columns, extent, steps },
+    x0,
+    x1,
+    columns,
+    extent,
+    steps,
     mine: floats(answer.highest),
     other: floats(answer.other_highest),
     leastMine: floats(answer.lowest),

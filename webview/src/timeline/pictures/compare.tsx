@@ -51,7 +51,8 @@ class ComparePicture implements Picture, LookedAt {
   readonly followsHeight = true; // that of both peaks
   private readonly problem = signal<ProblemProps | null>(null);
   private readonly chart = new Chart({
-    ...{ class: 'compare-surface', role: 'application' },
+    class: 'compare-surface',
+    role: 'application',
     roleDescription: t('two memory timelines'),
     Over: () => this.problem.value && <Problem {...this.problem.value} />,
     draw: () => this.draw(),
@@ -288,7 +289,8 @@ class ComparePicture implements Picture, LookedAt {
     this.askHeights(of, context.cursors.first);
     const params = {
       ...of,
-      ...{ x0: range?.x0 ?? null, x1: range?.x1 ?? null },
+      x0: range?.x0 ?? null,
+      x1: range?.x1 ?? null,
       columns: Math.min(Math.max(Math.round(width * devicePixelRatio), 16), MOST_COLUMNS),
     };
     const key = JSON.stringify([params, context.compare.other?.uri]);
@@ -387,8 +389,13 @@ class ComparePicture implements Picture, LookedAt {
     const { clientWidth: width, clientHeight: height } = this.chart.surface;
     const { axis, bounds, cursors, compare } = context;
     const scene = {
-      ...{ curves, range: this.shown, axis, pointer: this.pointer, box: this.box },
-      ...{ marks: cursors.marks(axis, bounds.x0), otherFirst: compare.settings.otherFirst },
+      curves,
+      range: this.shown,
+      axis,
+      pointer: this.pointer,
+      box: this.box,
+      marks: cursors.marks(axis, bounds.x0),
+      otherFirst: compare.settings.otherFirst,
     };
     drawCompare(drawing, { width, height }, scene, this.look);
   }

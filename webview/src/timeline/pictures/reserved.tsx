@@ -55,7 +55,8 @@ class ReservedPicture implements Picture, LookedAt {
   readonly title = t('Reserved');
   readonly followsHeight = true;
   private readonly area = new PlotArea({
-    ...{ class: 'reserved-plot', roleDescription: t('reserved memory over time') },
+    class: 'reserved-plot',
+    roleDescription: t('reserved memory over time'),
     draw: () => this.draw(),
     resized: () => this.fetch(),
   });
@@ -262,7 +263,10 @@ class ReservedPicture implements Picture, LookedAt {
     const params = {
       device: context.device.device,
       axis: context.axis,
-      ...{ x0, x1, columns: Math.min(plotSize.width, MOST_COLUMNS), filter: context.filter },
+      x0,
+      x1,
+      columns: Math.min(plotSize.width, MOST_COLUMNS),
+      filter: context.filter,
     };
     const key = JSON.stringify(params);
     if (this.asked.columns.asking || key === this.drawnKey) return;
@@ -292,9 +296,13 @@ class ReservedPicture implements Picture, LookedAt {
     const { at, most, known, context } = this;
     const isPeak = context.cursors.moment === null;
     this.words.value = {
-      ...{ filter: context.filter, known, ready: this.data !== null },
+      filter: context.filter,
+      known,
+      ready: this.data !== null,
       facts: at && {
-        ...{ answer: at, known, most: most && this.mostText(most) },
+        answer: at,
+        known,
+        most: most && this.mostText(most),
         when: isPeak ? t('At the peak') : t('At {0}', momentName(at, context.axis)),
       },
     };
@@ -323,20 +331,24 @@ class ReservedPicture implements Picture, LookedAt {
     if (this.data) drawReserved(picture, { data: this.data, camera, plot, theme: theme.value });
     const model = overlayModel(
       {
-        ...{
-          camera,
-          plot,
-          scale: this.pixelRatio,
-          gutter: this.area.gutter,
-          device,
-          axis,
-          theme: theme.value,
-          cursor,
-          box,
-        },
-        ...{ palette: context.palette, highlight: context.highlight, picture: null, labels: [] },
-        ...{ stacked: false, selectedRects: [], selectedLife: null },
-        ...{ flags: context.flags.of(device.device, axis), backdrop: NO_BACKDROP },
+        camera,
+        plot,
+        scale: this.pixelRatio,
+        gutter: this.area.gutter,
+        device,
+        axis,
+        theme: theme.value,
+        cursor,
+        box,
+        palette: context.palette,
+        highlight: context.highlight,
+        picture: null,
+        labels: [],
+        stacked: false,
+        selectedRects: [],
+        selectedLife: null,
+        flags: context.flags.of(device.device, axis),
+        backdrop: NO_BACKDROP,
         marks: context.cursors.marks(axis, bounds.x0),
       },
       () => [],

@@ -24,7 +24,8 @@ export function askedFor(
   const ofCategory = (category: number): Branch => ({
     of: {
       ...({ device: device?.device ?? 0, kind: 'live', filter: '', value: null } as const),
-      ...{ from_moment: 0, to_moment: device?.events ?? 0 },
+      from_moment: 0,
+      to_moment: device?.events ?? 0,
     },
     ...({ by: ['category'], path: [category], narrow: '', attribution: 'mine' } as const),
   });
