@@ -8,6 +8,7 @@ import { UserError, main } from './lib/steps.mjs';
 import { forEachChild, lineOf, literal, parse } from './lib/syntax.mjs';
 
 const WEBVIEW = 'webview/src';
+const LISTED = '// Written by `npm run contract`: what files declare, in the order of its places.\n';
 const MODELS = { timeline: 'TimelineSession', profile: 'ProfileSession', graph: 'GraphSession' };
 const NAMES = 'extension/shared/commands.gen.ts';
 const GENERATED =
@@ -56,14 +57,14 @@ function declared() {
     if (!hasRows && !source.includes('palette:')) continue;
     const visit = (node) => {
       const text = (key) => literal(node.properties?.find((each) => each.key?.name === key)?.value);
-      const [title, id, action] = ['palette', 'id', 'action'].map(text);
-      const name = id === undefined ? action : `pane.${id}`;
+      const [title, id, action, picture] = ['palette', 'id', 'action', 'picture'].map(text);
+      const name = id !== undefined ? `pane.${id}` : picture !== undefined ? `picture.${picture}` : action;
       const fail = (what) => {
         throw new UserError(`${file}:${lineOf(source, node.start)}: ${what}`);
       };
       if (title !== undefined) {
         if (name === undefined)
-          fail(`“${title}” belongs to no pane and no command: give it an id or an action`);
+          fail(`“${title}” belongs to no pane, picture or command: give it an id, a picture or an action`);
         const list = id === undefined ? (text('list') ?? listOf(name)) : 'show';
         const { title: other = title } = commands.get(name) ?? {};
         if (other !== title) fail(`${name} is called “${other}” elsewhere`);
@@ -77,35 +78,47 @@ function declared() {
 }
 
 /** The panes of each model, in the order of their places, as the file that lists them. */
-function listsOfPanes() {
-  const panes = [];
+/** The files that list the panes of each model and the pictures of a trace, in the order of their places. */
+function lists() {
+  const declared = [];
   for (const file of readdirSync(path.join(ROOT, WEBVIEW), { recursive: true }).sort()) {
     const source = /\.tsx?$/.test(file) ? readFileSync(path.join(ROOT, WEBVIEW, file), 'utf8') : '';
-    if (!source.includes('PaneOf')) continue;
+    if (!/\b(Pane|Picture)Of\b/.test(source)) continue;
     const visit = (node) => {
       const { properties = [] } = node.init?.expression ?? node.init ?? {};
       const value = (key) => properties.find((each) => each.key?.name === key)?.value;
-      const [models, place] = [value('of')?.elements, value('place')?.value];
-      if (models && place !== undefined)
-        panes.push({ file, name: node.id.name, models: models.map(literal), place });
+      const [models, place] = [value('of')?.elements.map(literal), value('place')?.value];
+      if (place !== undefined)
+        declared.push({ file, name: node.id.name, place, models: models ?? ['picture'] });
       forEachChild(node, visit);
     };
     visit(parse(file, source));
   }
-  return Object.entries(MODELS).map(([model, session]) => {
-    const own = panes.filter(({ models }) => models.includes(model)).sort((a, b) => a.place - b.place);
-    const imported = own.map(({ file, name }) => {
-      const from = path.posix.relative(model, file.replaceAll(path.sep, '/')).replace(/\.tsx?$/, '');
-      return `import { ${name} } from '${from.startsWith('.') ? from : `./${from}`}';\n`;
+  const list = (of, folder, [name, type], imports) => {
+    const own = declared.filter(({ models }) => models.includes(of)).sort((a, b) => a.place - b.place);
+    const all = [...imports, ...own.map(({ file, name: each }) => [each, file.replaceAll(path.sep, '/')])];
+    const lines = all.map(([what, file]) => {
+      const from = path.posix.relative(folder, file).replace(/\.tsx?$/, '');
+      return `import { ${what} } from '${from.startsWith('.') ? from : `./${from}`}';\n`;
     });
-    const text = [
-      '// Written by `npm run contract`: the panes, in the order of their tabs.\n',
-      ...["import type { PaneOf } from '../shell/pane';\n", `import type { ${session} } from './session';\n`],
-      ...[...imported.sort(), '\n', `export const PANES: readonly PaneOf<${session}>[] = [\n`],
-      ...[...own.map(({ name }) => `  ${name},\n`), '];\n'],
-    ];
-    return [`${WEBVIEW}/${model}/panes.gen.ts`, text.join('')];
-  });
+    const rows = own.map((each) => `  ${each.name},\n`).join('');
+    const text = `${LISTED}${lines.join('')}\nexport const ${name}: readonly ${type}[] = [\n${rows}];\n`;
+    return [`${WEBVIEW}/${folder}/${name.toLowerCase()}.gen.ts`, text];
+  };
+  return [
+    ...Object.entries(MODELS).map(([model, session]) =>
+      list(
+        model,
+        model,
+        ['PANES', `PaneOf<${session}>`],
+        [
+          ['type PaneOf', 'shell/pane'],
+          [`type ${session}`, `${model}/session`],
+        ],
+      ),
+    ),
+    list('picture', 'timeline', ['PICTURES', 'PictureOf'], [['type PictureOf', 'timeline/pictures/picture']]),
+  ];
 }
 
 /** The list of what names none. */
@@ -136,7 +149,7 @@ main(async () => {
   ];
   const current = [
     writeIfOther(NAMES, () => written.join('')),
-    ...listsOfPanes().map(([file, text]) => writeIfOther(file, () => text)),
+    ...lists().map(([file, text]) => writeIfOther(file, () => text)),
   ];
   let commands = [];
   // as text: a number of the tools' schemas is larger than those that are exact here

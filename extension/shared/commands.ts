@@ -16,8 +16,7 @@ export const VIEW_COMMANDS = Object.keys(COMMANDS) as readonly ViewCommand[];
 
 export type PaneId = NamedBy<'pane'>;
 
-export const PICTURE_IDS = ['stacked', 'map', 'reserved', 'compare'] as const;
-export type PictureId = (typeof PICTURE_IDS)[number];
+export type PictureId = NamedBy<'picture'>;
 
 /** What the timeline can be grouped by. */
 export const AREA_KINDS = ['line', 'function', 'module', 'category', 'file', 'size'] as const;

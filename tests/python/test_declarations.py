@@ -62,13 +62,6 @@ def test_every_message_is_used_and_declared() -> None:
     assert set(re.findall(r"'(memlens/\w+)'", sources("extension/src", "webview/src"))) == declared
 
 
-def words_of(name: str, text: str) -> list[str]:
-    """The names in a list of literals, ``const NAME = [...]``, without those of other lists in it."""
-    found = re.search(rf"const {name}\b[^=]*= \[(.*?)\n?\](?: as const)?;", text, re.DOTALL)
-    assert found is not None, name
-    return re.findall(r"'([\w.]+)'", found[1])
-
-
 def view_commands() -> dict[str, str]:
     """The list of each command of a view; that it does something is a type of its row."""
     return dict(re.findall(r"^  '([\w.]+)': '(\w+)',$", sources("extension/shared"), re.MULTILINE))
@@ -114,7 +107,7 @@ def test_every_pane_and_picture_is_offered() -> None:
     webview = sources("webview/src")
     offered = {*re.findall(r"\bid(?: =|:) '(\w+)'[,;]", webview)}
     # the stacked picture is the scene itself; panes have names by their type, and lists by the contract step
-    pictures = {*words_of("PICTURE_IDS", sources("extension/shared"))}
+    pictures = {name[8:] for name in view_commands() if name.startswith("picture.")}
     assert pictures - offered == {"stacked"}
 
 

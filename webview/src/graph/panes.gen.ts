@@ -1,15 +1,15 @@
-// Written by `npm run contract`: the panes, in the order of their tabs.
-import type { PaneOf } from '../shell/pane';
-import type { GraphSession } from './session';
-import { bookmarksPane } from './bookmarks';
-import { comparePane } from './compare';
+// Written by `npm run contract`: what files declare, in the order of its places.
+import { type PaneOf } from '../shell/pane';
+import { type GraphSession } from './session';
+import { typesPane } from './types';
 import { dominatorsPane } from './dominators';
-import { imagesPane } from './gallery';
-import { sqlPane } from '../sql/tab';
+import { whyPane } from './why';
 import { stacksPane } from './allocations';
 import { threadsPane } from './threads';
-import { typesPane } from './types';
-import { whyPane } from './why';
+import { imagesPane } from './gallery';
+import { comparePane } from './compare';
+import { sqlPane } from '../sql/tab';
+import { bookmarksPane } from './bookmarks';
 
 export const PANES: readonly PaneOf<GraphSession>[] = [
   typesPane,

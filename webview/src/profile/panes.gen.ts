@@ -1,8 +1,8 @@
-// Written by `npm run contract`: the panes, in the order of their tabs.
-import type { PaneOf } from '../shell/pane';
-import type { ProfileSession } from './session';
-import { comparePane } from '../compare/tab';
+// Written by `npm run contract`: what files declare, in the order of its places.
+import { type PaneOf } from '../shell/pane';
+import { type ProfileSession } from './session';
 import { liveSetPane } from '../live-set/pane';
+import { comparePane } from '../compare/tab';
 import { sqlPane } from '../sql/tab';
 
 export const PANES: readonly PaneOf<ProfileSession>[] = [

@@ -1,6 +1,6 @@
 // The commands and keys of a trace's view, in the order in which `?` lists them.
 
-import type { AreaKind, PictureId } from '../../../extension/shared/commands';
+import type { AreaKind } from '../../../extension/shared/commands';
 import { hasTimes } from '../base/devices';
 import { t } from '../base/l10n';
 import { fitAll } from '../canvas/camera';
@@ -41,13 +41,6 @@ const GROUPS: readonly (Pick<Row, 'action' | 'palette'> & { readonly kind: AreaK
   { action: 'group.file', palette: 'Group the Timeline by File', kind: 'file' },
   { action: 'group.size', palette: 'Group the Timeline by Size', kind: 'size' },
   { action: 'group.none', palette: 'Use PyTorch Order', kind: null },
-];
-
-const PICTURES: readonly (Pick<Row, 'action' | 'palette'> & { readonly picture: PictureId })[] = [
-  { action: 'picture.stacked', palette: 'Show Timeline', picture: 'stacked' },
-  { action: 'picture.map', palette: 'Show Memory Map over Time', picture: 'map' },
-  { action: 'picture.reserved', palette: 'Show Reserved Memory over Time', picture: 'reserved' },
-  { action: 'picture.compare', palette: 'Show Both Timelines', picture: 'compare' },
 ];
 
 /** The parts of the list of keys. */
@@ -219,11 +212,11 @@ export const TIMELINE_COMMANDS: readonly Row[] = [
     when: hasBookmarks,
     run: ({ session }) => session.bookmarks.export(),
   },
-  ...PICTURES.map(({ picture, ...row }): Row => ({
-    ...row,
-    when: ({ pictures }) => pictures.includes(picture),
-    run: ({ session }) => session.showPicture(picture),
-  })),
+  {
+    action: 'picture.stacked',
+    palette: 'Show Timeline',
+    run: ({ session }) => session.showPicture('stacked'),
+  },
   ...GROUPS.map(({ kind, ...row }): Row => ({
     ...row,
     when: ({ info }) => kind !== 'category' || info.categories.length > 0,

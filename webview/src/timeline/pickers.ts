@@ -1,6 +1,6 @@
 // What the timeline's toolbar lets one choose: the picture and the device.
 
-import { AREA_KINDS, PICTURE_IDS, type AreaKind } from '../../../extension/shared/commands';
+import { AREA_KINDS, type AreaKind } from '../../../extension/shared/commands';
 import type { DeviceInfo } from '../../../extension/shared/protocol.gen';
 import { hasHistory } from '../base/devices';
 import { bytes } from '../base/format';
@@ -26,8 +26,7 @@ export function picturePicker(session: TimelineSession, pictures: readonly Pictu
       ...pictures.map(({ id, title }) => ({ value: id, text: title })),
     ],
     pick: (value) => {
-      const id = PICTURE_IDS.find((each) => each === value);
-      if (id) session.showPicture(id);
+      session.showPicture(pictures.find(({ id }) => id === value)?.id ?? 'stacked');
     },
   };
 }

@@ -1,7 +1,7 @@
 // A trace's view: its device along an axis, what is picked, selected and grouped, and the part of the run in view.
 
 import { batch, computed, signal, type ReadonlySignal, type Signal } from '@preact/signals';
-import type { PictureId } from '../../../extension/shared/commands';
+import type { PictureId, ViewCommand } from '../../../extension/shared/commands';
 import type { TimelineState } from '../../../extension/shared/messages';
 import type {
   AllocationSet,
@@ -59,7 +59,7 @@ export class TimelineSession extends Session<TimelineState> implements CompareCo
   readonly flags: Flags;
   readonly picture = signal<PictureId>('stacked');
   /** The pictures that there are. */
-  pictures: readonly PictureId[] = ['stacked'];
+  pictures: readonly PictureId[] = [];
   /** The files of what is selected that were asked for and not found. */
   readonly missing = signal<readonly Missing[]>([]);
   private readonly holds: Signal<boolean>;
@@ -135,6 +135,10 @@ export class TimelineSession extends Session<TimelineState> implements CompareCo
     whatIf: () => this.whatIf.changes,
     flame: () => this.flame.restored.value,
   };
+
+  protected override get places(): readonly ViewCommand[] {
+    return [...super.places, ...this.pictures.map((id) => `picture.${id}` as const)];
+  }
 
   // --- what panes and pictures know --------------------------------------------------------------------------------
 

@@ -1,6 +1,6 @@
 // The state of a timeline's view: restored as far as it fits the snapshot.
 
-import { AREA_KINDS, PICTURE_IDS } from '../../../extension/shared/commands';
+import { AREA_KINDS, VIEW_COMMANDS } from '../../../extension/shared/commands';
 import type { TimelineState } from '../../../extension/shared/messages';
 import type { DeviceInfo, TimelineInfo } from '../../../extension/shared/protocol.gen';
 import { hasTimes, peakTime, type Axis } from '../base/devices';
@@ -49,7 +49,7 @@ export function restoreState(info: TimelineInfo, saved: TimelineState | null): T
     colour: saved?.colour === 'category' && info.categories.length > 0 ? 'category' : 'stack',
     areas: saved?.areas === null ? null : oneOf(saved?.areas, AREA_KINDS, 'line'),
     holdHeight: saved?.holdHeight === true,
-    picture: oneOf(saved?.picture, PICTURE_IDS, 'stacked'),
+    picture: saved && VIEW_COMMANDS.includes(`picture.${saved.picture}`) ? saved.picture : 'stacked',
     pane: saved ? saved.pane : 'liveSet',
     filter: typeof saved?.filter === 'string' ? saved.filter : '',
     ...restoreCursors(known, device.events),

@@ -46,16 +46,13 @@ import { followSelection } from './panel-feed';
 import { PANES } from './panes.gen';
 import { devicePicker, groupPicker, picturePicker, stackedName } from './pickers';
 import { listenForMenu } from './picture-menu';
-import { PICTURES } from './pictures';
+import { PICTURES } from './pictures.gen';
 import type { Picture } from './pictures/picture';
 import { ScopeBar } from './scope';
 import { TimelineSession } from './session';
 import { restoreState } from './state';
 import { exposeForTests } from './test-hook';
 import { TooltipCard } from './tooltip';
-
-/** Which picture is exported; a comparison's is drawn over the own timeline. */
-const PICTURE_OF = { stacked: 'stacked', map: 'map', reserved: 'reserved', compare: 'stacked' } as const;
 
 export class SnapshotView extends ModelView<TimelineSession> {
   readonly around: Around;
@@ -125,8 +122,8 @@ export class SnapshotView extends ModelView<TimelineSession> {
       (moment, y) => this.hitAt(moment, y),
       (action) => this.run(action),
     );
-    this.pictures = PICTURES.flatMap((make) => make(session) ?? []);
-    session.pictures = ['stacked', ...this.pictures.map(({ id }) => id)];
+    this.pictures = PICTURES.flatMap((each) => each.make(session) ?? []);
+    session.pictures = this.pictures.map(({ id }) => id);
     this.dock = new Dock(
       session,
       tabsOf(session, PANES),
@@ -187,7 +184,7 @@ export class SnapshotView extends ModelView<TimelineSession> {
       ...(plot.holdsHeight ? { y0, y1 } : { y0: null, y1: null }),
       areas: { by: areas.lastKind, attribution: attribution.value },
       theme: svgTheme(),
-      picture: PICTURE_OF[session.picture.value],
+      picture: this.shown?.exported ?? 'stacked',
     });
   }
 
@@ -425,7 +422,9 @@ export class SnapshotView extends ModelView<TimelineSession> {
 
   override run(action: Action): void {
     if (this.shown?.run?.(action)) return;
-    super.run(action);
+    const other = this.pictures.find(({ id }) => action === `picture.${id}`);
+    if (other) this.session.showPicture(other.id);
+    else super.run(action);
     this.heard.of(action, this.pointer.boxTool);
   }
 
@@ -449,12 +448,10 @@ export class SnapshotView extends ModelView<TimelineSession> {
 
   private menu(): readonly MenuEntry[] {
     const { session } = this;
-    // a comparison is drawn over the own timeline
-    const shown = session.picture.value === 'compare' ? null : this.shown;
     const share = shareEntries(
       this.api,
       () => this.around.summary.text,
-      shown?.title ?? stackedName(session.device),
+      (this.shown?.exported && this.shown.title) ?? stackedName(session.device),
     );
     return timelineMenu(session, this.pointer.boxTool, (action) => this.run(action), share);
   }

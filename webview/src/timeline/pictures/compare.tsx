@@ -22,7 +22,7 @@ import { PointerInput, type Point } from '../../widgets/pointer';
 import { Card, Controls, Problem, type ProblemProps } from './compare-controls';
 import { drawCompare, GUTTERS, type CompareLook } from './compare-draw';
 import { columnAt, curvesOf, within, type Curves } from './compare-scene';
-import type { MakePicture, Picture } from './picture';
+import type { Picture, PictureOf } from './picture';
 import { heightsText } from './compare-words';
 
 const ZOOM = 1.5;
@@ -33,7 +33,12 @@ interface Range {
   readonly x1: number;
 }
 
-export const comparePicture: MakePicture = (context) => new ComparePicture(context);
+export const comparePicture: PictureOf = {
+  picture: 'compare',
+  place: 30,
+  palette: 'Show Both Timelines',
+  make: (context) => new ComparePicture(context),
+};
 
 interface Words {
   /** Why there is nothing to compare. */

@@ -25,16 +25,24 @@ import { TooltipCard } from '../tooltip';
 import { AreaLegend } from '../area-legend';
 import { legendMoment } from '../legend-moment';
 import { drawLanes } from './map-lanes';
-import type { Picture } from './picture';
+import type { Picture, PictureOf } from './picture';
 
 /** A click on merged allocations takes the nearest one at most this many pixels away. */
 const NEAR_PX = 3;
 
+export const mapPicture: PictureOf = {
+  picture: 'map',
+  place: 10,
+  palette: 'Show Memory Map over Time',
+  make: makePicture,
+};
+
 /** Made of nothing until it is shown for the first time. */
-export function mapPicture(context: TimelineSession): Picture {
+function makePicture(context: TimelineSession): Picture {
   const made = signal<MemoryMap | null>(null);
   return {
     id: 'map',
+    exported: 'map',
     title: t('Memory map'),
     View: ({ hidden }) => {
       const map = made.value;

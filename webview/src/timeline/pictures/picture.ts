@@ -8,6 +8,8 @@ import type { TimelineSession } from '../session';
 export interface Picture {
   readonly id: PictureId;
   readonly title: string;
+  /** What it is called in a file; one without is drawn over the stacked picture, which is exported in its place. */
+  readonly exported?: 'map' | 'reserved';
   readonly View: ComponentType<{ readonly hidden: boolean }>;
   /** It is shown, or something changed while it is: everything that changed since its last update. */
   update(changes: ReadonlySet<Change>): void;
@@ -19,4 +21,13 @@ export interface Picture {
   dispose?(): void;
 }
 
-export type MakePicture = (context: TimelineSession) => Picture | null;
+/** A picture as it is declared; `npm run contract` writes their list and their commands. */
+export interface PictureOf {
+  readonly picture: PictureId;
+  /** Its place among the pictures beside the stacked one. */
+  readonly place: number;
+  /** Its command in the palette. */
+  readonly palette: string;
+  /** Null for a snapshot that can't fill it. */
+  make(context: TimelineSession): Picture | null;
+}

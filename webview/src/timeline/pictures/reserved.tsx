@@ -29,7 +29,7 @@ import { bytes } from '../../base/format';
 import { said, t } from '../../base/l10n';
 import { Latest } from '../../base/latest';
 import { PlotArea } from '../plot-area';
-import type { MakePicture, Picture } from './picture';
+import type { Picture, PictureOf } from './picture';
 import { columnAt, momentIn, unpackReserved, type ReservedColumns } from './reserved-data';
 import { drawReserved } from './reserved-draw';
 import { Card, Facts, Legend, type FactsProps } from './reserved-facts';
@@ -39,8 +39,13 @@ const HEIGHT_STEP = 1.5;
 const HOVER_REST_MS = 60;
 const MOST_COLUMNS = 8192;
 
-export const reservedPicture: MakePicture = (context) =>
-  context.info.devices.some(({ events }) => events > 0) ? new ReservedPicture(context) : null;
+export const reservedPicture: PictureOf = {
+  picture: 'reserved',
+  place: 20,
+  palette: 'Show Reserved Memory over Time',
+  make: (context) =>
+    context.info.devices.some(({ events }) => events > 0) ? new ReservedPicture(context) : null,
+};
 
 /** What stands beside the picture. */
 interface Words {
@@ -52,6 +57,7 @@ interface Words {
 
 class ReservedPicture implements Picture, LookedAt {
   readonly id = 'reserved';
+  readonly exported = 'reserved';
   readonly title = t('Reserved');
   readonly followsHeight = true;
   private readonly area = new PlotArea({
