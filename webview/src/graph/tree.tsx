@@ -53,22 +53,19 @@ export class HeapTree<N> {
   ) {
     this.rows = new LazyRows(
       {
+        ...events,
         ask: (node, offset, limit) => {
           const asked = events.ask(node, offset, limit);
           return node === null && offset === 0 ? this.watched(asked) : asked;
         },
-        hasChildren: (node) => events.hasChildren(node),
         failed: (error) => context.failed(error),
       },
       this.remembering(),
     );
     this.tree = new LazyTree(label, this.rows, {
-      id: (node) => events.id(node),
+      ...events,
       cells: ({ node }) => events.cells(node).map(({ parts }) => parts),
       isSelected: ({ node }) => events.isSelected(node),
-      sort: (column) => {
-        events.sort?.(column);
-      },
       pick: ({ node }, opened, beside) => events.pick(node, opened, beside),
       menu: ({ node }) => this.menu(node),
       changed: () => {
