@@ -63,7 +63,8 @@ const BARS_SHARE = 0.22;
 const PILL_PX = 17;
 
 export function lineColour(line: number, { accent, warning, stacks, foreground }: Theme): Rgb {
-  return [accent, warning, stacks[3], stacks[6]][line % 4] ?? foreground;
+  const colours = [accent, warning, ...[3, 6, 1, 5, 7, 2].map((number) => stacks[number])];
+  return colours[line % colours.length] ?? foreground;
 }
 
 /** The edge nearest to a place of the axis; null where there are none. */

@@ -32,8 +32,11 @@ _OTHERS = (
 )
 _AFTER_COLLECTION = "After GC"
 _KIND_NAME = re.compile(r"[A-Za-z][A-Za-z0-9]*(?: [A-Za-z0-9]+){0,3}")
-_MOST_KINDS, _MOST_KIND_NAME = 6, 40
+_MOST_KINDS, _MOST_KIND_NAME = 3, 40
 """Lines of native memory by kind, those with the most; the others are in the total."""
+
+_JAVA_HEAP = "Java Heap"
+"""The kind that is the committed heap, which is a line already."""
 _MOST_BINS = 500
 _MOST_BYTES = 2**56
 
@@ -113,7 +116,7 @@ class HeapOverTime:
         times = chunk.header.time_ns(events["startTime"])
         for key in np.unique(events["type"]).tolist():
             name = chunk.text_at(kinds.value(key, "name") or 0)
-            if len(name) <= _MOST_KIND_NAME and _KIND_NAME.fullmatch(name):
+            if len(name) <= _MOST_KIND_NAME and _KIND_NAME.fullmatch(name) and name != _JAVA_HEAP:
                 chosen = events["type"] == key
                 line = f"native_{name.replace(' ', '_')}_bytes"
                 _add(self._native_kinds, line, times[chosen], events["committed"][chosen])
