@@ -34,6 +34,7 @@ COMMANDS: tuple[str, ...] = (
     "sql FILE SELECT count(*) FROM refs", "sql FILE SELECT * FROM frames LIMIT 1", "compare FILE FILE",
     "compare FILE FILE --json", "compare FILE FILE --by stack", "check --max-peak 0 --max-leaked 0 --top 100000",
     "check FILE --against FILE --max-peak 0 --json", "baseline -o OUT", "oom", "what-if",
+    "redact FILE OUT", "redact --rename --mapping OUT.names FILE OUT",
 )  # fmt: skip
 """``OUT`` is a new file, ``FILE`` the one that is tried, which otherwise is the last argument."""
 
@@ -66,9 +67,8 @@ one of its index, of 21 bytes together: real profiles of Go, with two bytes for 
 REFERENCES_PER_BYTE = Cost(0, 0, 12, 0)
 """What the table of references may take besides: one has two bytes or more (.gcdump), and a row with two indexes 55."""
 
-FOLDED = Cost(0, 0, 0, 3_000_000)
-"""What folded stacks may take besides: a line has all names of a stack, each of which a file may have in one byte."""
 FOLDED_PER_BYTE = Cost(0, 0, 0, 8)
+"""What folded stacks may take besides: a line has all names of a stack, each of which a file may have in one byte."""
 
 
 @dataclass(frozen=True)
@@ -120,7 +120,7 @@ def _run(name: str, path: Path, command: str, folder: Path) -> Tried:
     rest = [str(path) if each == "FILE" else each.replace("OUT", str(written)) for each in rest]
     if str(path) not in rest:
         rest.insert(0, str(path))
-    arguments = [first, *rest, "--cache-dir", str(folder / "cache")]
+    arguments = [first, *rest] if first == "redact" else [first, *rest, "--cache-dir", str(folder / "cache")]
     child = os.fork()
     if child == 0:
         _become(arguments, printed, errors)
@@ -173,17 +173,17 @@ def _fault(one: Tried) -> str:
     read_bytes = one.file_bytes * (1 + one.command.count("FILE FILE"))
     if one.status < 0 or one.status == 70:
         found.append(f"ended with {one.status}")
-    more, more_per_byte = Cost(0, 0, 0, 0), Cost(0, 0, 0, 0)
+    more_per_byte = Cost(0, 0, 0, 0)
     if "--folded" in one.command:
-        more, more_per_byte = FOLDED, FOLDED_PER_BYTE
+        more_per_byte = FOLDED_PER_BYTE
     elif one.has_references:
         more_per_byte = REFERENCES_PER_BYTE
     for what, took, *allowed in zip(
         asdict(one.cost),
-        *(asdict(cost).values() for cost in (one.cost, LEAST, more, PER_BYTE, more_per_byte)),
+        *(asdict(cost).values() for cost in (one.cost, LEAST, PER_BYTE, more_per_byte)),
         strict=True,
     ):
-        if took > sum(allowed[:2]) + sum(allowed[2:]) * read_bytes:
+        if took > allowed[0] + sum(allowed[1:]) * read_bytes:
             found.append(f"{what} {took:,}")
     return "; ".join(found)
 

@@ -16,6 +16,9 @@ from tests.fuzz import memray_shapes
 from tests.python import perfetto_files
 from tests.python.heap_files import HeapFile
 from tests.python.hprof_files import BYTE, INT, OBJECT, Dump
+from tests.python.image_files import ImageDump
+from tests.python.native_files import NativeDump
+from tests.python.pyheap_files import FREQUENT, THINGS, Thing, Thread, pyheap
 
 from memlens.packs.android.tests import native_heap_files
 from memlens.packs.dotnet.tests import gcdump_files
@@ -904,7 +907,81 @@ def heapprofd_empty_samples(size: int) -> bytes:
     )
 
 
+_LONG_NAME = "n" * 60_000
+
+
+def pyheap_variables_of_a_thread(size: int) -> bytes:
+    """A frame with ``size`` variables without a name, in a thread whose name has 60,000 letters."""
+    frame = ("/app/service.py", 12, "serve", [("", 0x1000)] * size)
+    return pyheap(THINGS, threads=[Thread(_LONG_NAME, [frame])])
+
+
+def pyheap_attributes_of_a_name(size: int) -> bytes:
+    """An object with ``size`` attributes, all of one name of 60,000 letters."""
+    one = Thing(0x3000, 0x80, 48, attributes=[("name", 0x3000)] * size, text="")
+    return pyheap([one], frequent=[FREQUENT[0], _LONG_NAME])
+
+
+def pyheap_objects_of_a_type(size: int) -> bytes:
+    """``size`` objects, each held by the one before, of a type whose name has 60,000 letters."""
+    things = [Thing(0x10000 + 16 * each, 0x80, 48, referents=[0x10010 + 16 * each]) for each in range(size)]
+    frame = ("/app/service.py", 12, "serve", [("first", 0x10000)])
+    return pyheap(things, threads=[Thread("MainThread", [frame])], types={0x80: _LONG_NAME})
+
+
+def hprof_bitmaps_of_an_array(size: int) -> bytes:
+    """``size`` bitmaps that have their pixels in the same array of 1 MiB."""
+    dump = ImageDump()
+    array = dump.numbers(dump.id(), BYTE, bytes(range(256)) * 4096)
+    made = [
+        dump.instance(dump.id(), dump.bitmap_class, "Pqii?", array, 0, 512, 512, True) for _ in range(size)
+    ]
+    dump.add(0xFF, "P", dump.objects(dump.id(), dump.klass(0x800, "[Landroid/graphics/Bitmap;", 0x100), made))
+    return dump.end()
+
+
+def hprof_bitmaps_of_a_file(size: int) -> bytes:
+    """``size`` bitmaps whose pixels are in one file of a picture, which says that it has 2^40 of them."""
+    dump = ImageDump()
+    made = [dump.bitmap(1 << 20, 1 << 20, None, native=7) for _ in range(size)]
+    sides = (1 << 20).to_bytes(4) * 2
+    dump.dump_data([7], [b"\x89PNG\r\n\x1a\n\0\0\0\x0dIHDR" + sides + bytes(1 << 20)])
+    dump.add(0xFF, "P", dump.objects(dump.id(), dump.klass(0x800, "[Landroid/graphics/Bitmap;", 0x100), made))
+    return dump.end()
+
+
+def hprof_natives_of_a_registry(size: int) -> bytes:
+    """``size`` objects in a chain, each with memory by the same registry and thunk."""
+    dump = NativeDump()
+    holder = dump.klass(0x900, "app/Holder", dump.object_class, [("next", OBJECT)])
+    registry = dump.instance(dump.id(), dump.registry_class, "q", (1 << 40) - 1)
+    thunk = dump.instance(dump.id(), dump.thunk_class, "qP", 0x7000, registry)
+    below = 0
+    for _ in range(size):
+        below = dump.instance(dump.id(), holder, "P", below)
+        dump.cleaner(below, thunk)
+    dump.add(0xFF, "P", below)
+    return dump.end()
+
+
+def hprof_cleaners_of_an_object(size: int) -> bytes:
+    """An object whose memory ``size`` cleaners free, each by a thunk of its own."""
+    dump = NativeDump()
+    owner = dump.instance(dump.id(), dump.object_class)
+    for each in range(size):
+        dump.register(owner, 1 + each)
+    dump.add(0xFF, "P", owner)
+    return dump.end()
+
+
 SHAPES: dict[str, Shape] = {
+    "pyheap-variables-of-a-thread": Shape("pyheap", pyheap_variables_of_a_thread, 50_000),
+    "pyheap-attributes-of-a-name": Shape("pyheap", pyheap_attributes_of_a_name, 50_000),
+    "pyheap-objects-of-a-type": Shape("pyheap", pyheap_objects_of_a_type, 50_000),
+    "hprof-bitmaps-of-an-array": Shape("hprof", hprof_bitmaps_of_an_array, 20_000),
+    "hprof-bitmaps-of-a-file": Shape("hprof", hprof_bitmaps_of_a_file, 20_000),
+    "hprof-natives-of-a-registry": Shape("hprof", hprof_natives_of_a_registry, 20_000),
+    "hprof-cleaners-of-an-object": Shape("hprof", hprof_cleaners_of_an_object, 20_000),
     "heapprofd-empty-samples": Shape("pftrace", heapprofd_empty_samples, 2_000_000),
     "heapprofd-empty-heaps": Shape("pftrace", heapprofd_empty_heaps, 2_000_000),
     "jfr-objects-of-a-class": Shape("jfr", jfr_objects_of_a_class, 100_000),

@@ -273,6 +273,7 @@ SHARED = {
     "torch-categories": "findings",
     "torch-annotations": "steps",
     "torch-ooms": "oom",
+    "pyheap-variables-of-a-thread": "info",
     "java-heap-blanks": "info",
     "hprof-methods-of-a-name": "threads",
     "jfr-deep-stack": "flame",

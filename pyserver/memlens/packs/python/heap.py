@@ -3,7 +3,9 @@
 docs/python-heap.md describes the file, and ``memlens/dump.py`` writes it.
 """
 
+import functools
 import struct
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -44,6 +46,7 @@ _PYTHON_MOST = 200
 _MOST_DIGITS = 15
 _LOCAL, _EXCEPTION = "local", "exception"
 _OUT_OF_MEMORY = MemoryError.__name__
+_MOST_COMPARED = 4096
 
 
 def sniff(head: bytes) -> bool:
@@ -93,8 +96,17 @@ def _graph(
         profiled_frame(known[file], line, known[function]) for file, function, line in rows
     )
     threads, activations = _threads(known, tables, number_of)
+    variable_of = functools.cache(_variable)
     roots = [
-        _root(address, known[kind], known[detail], _frame(number_of, frame), activations, activation)
+        _root(
+            address,
+            known[kind],
+            known[detail],
+            _frame(number_of, frame),
+            activations,
+            activation,
+            variable_of,
+        )
         for address, (kind, detail, frame, activation) in zip(
             tables["root_address"].tolist(), _rows(tables["roots"], 4), strict=True
         )
@@ -184,18 +196,32 @@ def _threads(
 
 
 def _root(
-    address: int, kind: str, detail: str, frame: int, activations: list[_Activation], activation: int
+    address: int,
+    kind: str,
+    detail: str,
+    frame: int,
+    activations: list[_Activation],
+    activation: int,
+    variable_of: Callable[[str, str], str],
 ) -> RootRow:
     """Return a root; a local is a variable of the frame before it."""
     if kind != _LOCAL or activation == NONE:
         return RootRow(address, kind, detail, frame)
     thread, thread_name, depth = activations[activation]
-    return RootRow(address, kind, detail, frame, detail.removesuffix(f" ({thread_name})"), thread, depth)
+    return RootRow(address, kind, detail, frame, variable_of(detail, thread_name), thread, depth)
+
+
+def _variable(detail: str, thread_name: str) -> str:
+    """The name of a variable, from the detail of its root, which ends in the thread's name."""
+    return detail.removesuffix(f" ({thread_name})")
 
 
 def _is_out_of_memory(known: "_Texts", kind: int, detail: int, activation: _Activation) -> bool:
     """Whether a root is the MemoryError that the thread of the frame before it is handling."""
-    return known[kind] == _EXCEPTION and known[detail] == f"{_OUT_OF_MEMORY} ({activation.thread_name})"
+    # texts may be long, and many roots may share them
+    if known[kind] != _EXCEPTION or len(known[detail]) > _MOST_COMPARED:
+        return False
+    return known[detail] == f"{_OUT_OF_MEMORY} ({activation.thread_name[:_MOST_COMPARED]})"
 
 
 class _Texts(dict[int, str]):

@@ -22,11 +22,14 @@ from memlens.packs.python.kernels import heap as kernel
 from memlens.packs.python.objects import KINDS, RootRow, ThreadRow, link, scan, warnings_of
 from memlens.progress import Report
 from memlens.texts import phrase
+from memlens.units import shortened
 
 KIND = "pyheap"
 
 MAGIC = struct.pack(">QI", 123_000_321, 1)
 _CONTAINERS = ("dict", "list", "set", "tuple")
+_MOST_THREAD_NAME = 100
+"""How much of a thread's name is repeated for each of its variables."""
 WITH_TEXTS = 1
 REMOVED_FLAG = 1 << 62
 """A flag that only dumps have from which Memlens removed the values."""
@@ -210,6 +213,8 @@ def _threads(
     impossible = 0
     for thread in range(reader.count()):
         thread_name = reader.text()
+        # each variable's root has it
+        short_name = shortened(thread_name, _MOST_THREAD_NAME)
         is_alive, is_daemon = reader.bytes(2)
         impossible += (is_alive > 1) + (is_daemon > 1)
         frames: list[int] = []
@@ -219,7 +224,7 @@ def _threads(
             frames.append(numbers[profiled_frame(file, line, function)])
             for _ in range(reader.count()):
                 name, address = reader.text(), reader.unpack("Q")
-                detail = f"{name} ({thread_name})"
+                detail = f"{name} ({short_name})"
                 roots.append(RootRow(address, "local", detail, frames[-1], name, thread, depth))
         threads.append(ThreadRow(0, thread_name, "" if is_alive else "ended", frames))
     return list(numbers), roots, threads, impossible
