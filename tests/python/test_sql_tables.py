@@ -15,10 +15,11 @@ from tests.python.test_sql import hostile_file
 
 from memlens.kernels.base import sqlite_trees as kernel
 from memlens.kernels.base.sqlite_trees import Texts
+from memlens.store.artefacts import SEAL_BYTES
 from memlens.store.snapshot import Snapshot
 from memlens.store.tables import fill as tables
 from memlens.store.tables.database_file import Column, Inserts, Rows, Trees, add_computed, connect
-from memlens.store.tables.packed_pages import uri
+from memlens.store.tables.packed_pages import NewPages, StoredPages, packed, uri
 from memlens.store.tables.schema import FILE_NAMES, statements
 from memlens.views.sql.query import SqlSession
 
@@ -62,8 +63,8 @@ def counted(archive: Path) -> dict[str, tuple[str, str]]:
     found: dict[str, tuple[str, str]] = {}
     for name in FILE_NAMES.values():
         with closing(apsw.Connection(":memory:")) as database:
-            with closing(apsw.Connection(uri(archive / name), flags=READING)) as packed:
-                database.deserialize("main", packed.serialize("main"))
+            with closing(apsw.Connection(uri(archive / name), flags=READING)) as stored:
+                database.deserialize("main", stored.serialize("main"))
             told: dict[str, str] = dict(
                 database.execute("SELECT idx, stat FROM sqlite_stat1 WHERE idx NOT NULL")
             )
@@ -180,9 +181,9 @@ def batches(count: int, columns: dict[str, Column], rows: int = 1_000) -> Iterat
 def test_trees_of_every_size_are_valid(tmp_path: Path, count: int, longest: int) -> None:
     """Rows in the order of each key, which SQLite itself computes from rows inserted by statements."""
     columns, _ = table(count, count, longest)
-    one, two = tmp_path / "written.db", tmp_path / "inserted.db"
-    for path in (one, two):
-        with closing(connect(path)) as database:
+    one, two = NewPages(tmp_path / "written.db"), NewPages(tmp_path / "inserted.db")
+    for pages in (one, two):
+        with closing(connect(pages)) as database:
             database.execute(SCHEMA)
     keys = Rows(count, {"a": (np.arange(count) // 3 - 7, None, None), "b": (np.arange(count) % 3, None, None),
                         "text": columns["text"]})  # fmt: skip
@@ -220,7 +221,7 @@ def test_trees_of_every_size_are_valid(tmp_path: Path, count: int, longest: int)
         filler.fill("keyed_by_text", [Rows(len(pairs), of_keys)])
     with closing(connect(one)) as database:
         checked(database)
-        database.execute("ATTACH ? AS inserted", (str(two),))
+        database.execute("ATTACH ? AS inserted", (two.uri,))
         for name in ("numbered", "keyed"):
             rows = database.execute(f"SELECT * FROM main.{name}").fetchall()
             assert len(rows) == count
@@ -229,27 +230,102 @@ def test_trees_of_every_size_are_valid(tmp_path: Path, count: int, longest: int)
         database.execute("DELETE FROM numbered WHERE number % 3 = 0; DELETE FROM keyed WHERE b = 1")
         database.execute("INSERT INTO numbered SELECT number + 1000000, b, a, text FROM numbered")
         checked(database)
+    for pages in (one, two):
+        pages.close()
 
 
 def test_no_tree_uses_the_lock_page(tmp_path: Path) -> None:
-    path = tmp_path / "large.db"
-    with closing(connect(path)) as database:
-        database.execute(SCHEMA)
-    with path.open("r+b") as file:
-        # an empty gibibyte, which takes no space in a sparse file
-        file.truncate((kernel.LOCK_PAGE - 10) * kernel.PAGE_BYTES)
-    columns, _ = table(1, 20_000, 4)
-    with Trees(path) as filler:
-        filler.fill("numbered", batches(20_000, columns))
-    with path.open("rb") as file:
-        file.seek((kernel.LOCK_PAGE - 1) * kernel.PAGE_BYTES)
-        assert file.read(kernel.PAGE_BYTES) == bytes(kernel.PAGE_BYTES)
-        assert file.read(1) == b"\r"
-    with closing(apsw.Connection(str(path))) as database:
-        numbers = database.execute("SELECT number, b FROM numbered").fetchall()
-        assert columns["b"] is not None
-        assert numbers == list(zip(range(-500, 19_500), columns["b"][0].tolist(), strict=True))
-        assert database.execute("PRAGMA page_count").get == path.stat().st_size // kernel.PAGE_BYTES
+    empty = bytes(kernel.PAGE_BYTES)
+    with packed(tmp_path / "large.db") as pages:
+        with closing(connect(pages)) as database:
+            database.execute(SCHEMA)
+        # an empty gibibyte, which takes no space
+        pages.put(kernel.LOCK_PAGE - 11, empty)
+        columns, _ = table(1, 20_000, 4)
+        with Trees(pages) as filler:
+            filler.fill("numbered", batches(20_000, columns))
+        assert pages.page(kernel.LOCK_PAGE - 1) == empty
+        assert pages.page(kernel.LOCK_PAGE).startswith(b"\r")
+        with closing(connect(pages)) as database:
+            numbers = database.execute("SELECT number, b FROM numbered").fetchall()
+            assert columns["b"] is not None
+            assert numbers == list(zip(range(-500, 19_500), columns["b"][0].tolist(), strict=True))
+            assert database.execute("PRAGMA page_count").get == len(pages)
+
+
+@pytest.mark.parametrize("filler", [Trees, Inserts])
+def test_no_table_is_ever_on_disk_uncompressed(filler: type[Trees | Inserts], tmp_path: Path) -> None:
+    """Also where SQLite's cache is far too small for an index that is filled in another order."""
+    seen: list[int] = []
+    path, count = tmp_path / "tables.db", 100_000
+    of_rows = np.random.default_rng(1).permutation(count)
+    columns: dict[str, Column] = {
+        "a": (np.arange(count), None, None),
+        "b": (of_rows, None, None),
+        "text": None,
+    }
+
+    def watched(rows: Iterator[Rows]) -> Iterator[Rows]:
+        for each in rows:
+            seen.append(sum(one.stat().st_size for one in tmp_path.iterdir()))
+            yield each
+
+    with packed(path) as pages:
+        with closing(connect(pages)) as database:
+            database.execute(
+                "CREATE TABLE numbered (number INTEGER PRIMARY KEY, a INTEGER, b INTEGER, text TEXT)"
+            )
+            database.execute("CREATE INDEX by_b ON numbered (b, a)")
+        made = filler(pages)
+        if isinstance(made, Inserts):
+            made._database.pragma("cache_size", 64)
+        with made:
+            made.fill("numbered", watched(batches(count, columns)))
+            if filler is Trees:
+                order = np.argsort(of_rows)
+                by_b: dict[str, Column] = {
+                    "b": (np.arange(count), None, None),
+                    "a": (order, None, None),
+                    "rowid": (order - 500, None, None),
+                }
+                made.fill("by_b", [Rows(count, by_b)])
+        with closing(connect(pages)) as database:
+            checked(database)
+            found = database.execute("SELECT count(*), sum(a), sum(b) FROM numbered").fetchall()
+            assert found == [(count, count * (count - 1) // 2, count * (count - 1) // 2)]
+        whole = len(pages) * kernel.PAGE_BYTES
+    assert max(seen) <= path.stat().st_size < whole * 0.8
+
+
+def test_a_scan_reads_what_single_pages_are(tmp_path: Path) -> None:
+    """In any order, from the middle of what a thread has read ahead, and up to the end."""
+    path, random = tmp_path / "pages.db", np.random.default_rng(2)
+    with packed(path) as pages:
+        for number in range(300):
+            pages.put(number, random.bytes(kernel.PAGE_BYTES) if number % 7 else bytes(kernel.PAGE_BYTES))
+        for number in random.integers(0, 300, 200).tolist():
+            pages.put(number, bytes([number % 256]) * kernel.PAGE_BYTES)
+        expected = [pages.page(number) for number in range(300)]
+    with path.open("ab") as file:
+        file.write(bytes(SEAL_BYTES))
+    stored = StoredPages(path)
+    order = [
+        *range(300),
+        *range(50, 60),
+        *range(10, 200, 3),
+        *random.integers(0, 300, 300).tolist(),
+        *range(299, 0, -1),
+    ]
+    assert all(stored.page(number) == expected[number] for number in order)
+    stored.close()
+    data = bytearray(path.read_bytes())
+    largest = max(range(300), key=stored._sizes.__getitem__)
+    data[stored._begins[largest] + 40] ^= 1
+    path.write_bytes(data)
+    damaged = StoredPages(path)
+    with pytest.raises(apsw.CorruptError):
+        [damaged.page(number) for number in range(300)]
+    damaged.close()
 
 
 def test_rows_too_large_for_a_page_are_refused() -> None:

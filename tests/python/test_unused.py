@@ -12,7 +12,7 @@ PACKAGE = Path(__file__).parents[2] / "pyserver" / "memlens"
 CALLED_BY_LIBRARIES = {
     *("BestIndexObject", "Eof"),  # SQLite's tables
     *("xCheckReservedLock", "xClose", "xDeviceCharacteristics", "xFileControl", "xLock", "xOpen", "xRead"),
-    *("xSectorSize", "xUnlock"),  # SQLite's files
+    *("xSectorSize", "xSync", "xTruncate", "xWrite", "xUnlock"),  # SQLite's files
     "_check_value",  # argparse
     "get_abbrev_table",  # pyelftools
     "seekable",  # zipfile

@@ -7,7 +7,7 @@ should know of the indexes.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from pathlib import Path
+from concurrent.futures import ThreadPoolExecutor
 from types import TracebackType
 from typing import Any, NamedTuple, Protocol, Self
 
@@ -18,10 +18,12 @@ from memlens.arrays import I64, U8
 from memlens.kernels.base import sqlite_trees as kernel
 from memlens.kernels.base.sqlite_trees import PAGE_BYTES, Texts
 from memlens.store.manifest import InconsistentError
+from memlens.store.tables.packed_pages import NewPages
 
 Column = tuple[I64, U8 | None, Texts | None] | None
 """Numbers, a mask of those that are NULL, and the texts that they stand for; None is NULL in every row."""
 
+_WORKERS = 2
 _PAGE_COUNT_AT = 28
 """The offset of the number of pages in the file's header."""
 
@@ -55,15 +57,15 @@ class _Layout(NamedTuple):
     is_table: bool
 
 
-def connect(path: Path) -> apsw.Connection:
+def connect(pages: NewPages) -> apsw.Connection:
     """A connection to a database that appears only when it is complete, and so needs no journal."""
     database = apsw.Connection(
-        path.resolve().as_uri(),
+        pages.uri,
         flags=apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE | apsw.SQLITE_OPEN_URI,
     )
     settings = (
         ("page_size", PAGE_BYTES), ("auto_vacuum", "none"), ("journal_mode", "off"), ("synchronous", "off"),
-        ("locking_mode", "exclusive"), ("cache_size", -16_384),
+        ("locking_mode", "exclusive"), ("cache_size", -16_384), ("temp_store", "memory"),
     )  # fmt: skip
     for name, value in settings:
         database.pragma(name, value)
@@ -144,16 +146,16 @@ class _Counts:
 class Trees:
     """Fills the tables that SQLite created in a file, which must not be open elsewhere."""
 
-    def __init__(self, path: Path) -> None:
-        database = connect(path)
+    def __init__(self, pages: NewPages) -> None:
+        database = connect(pages)
         try:
             self._layouts = _layouts(database)
         finally:
             database.close()
-        self._file = path.open("r+b")
-        pages = self._file.seek(0, 2) // PAGE_BYTES
-        self._next_page = pages + 1 if pages < kernel.LOCK_PAGE else pages
+        self._pages = pages
+        self._next_page = len(pages) + 1 if len(pages) < kernel.LOCK_PAGE else len(pages)
         """The number of pages as the kernel counts them: without LOCK_PAGE."""
+        self._pool = ThreadPoolExecutor(_WORKERS)
         self._roots: dict[int, bytes] = {}
         self.statistics: dict[str, str] = {}
 
@@ -163,9 +165,9 @@ class Trees:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        with self._file:
-            if kind is None:
-                self._finish()
+        self._pool.shutdown()
+        if kind is None:
+            self._finish()
 
     def fill(self, name: str, batches: Iterable[Rows]) -> None:
         """Put rows into a table or an index, in the order of its keys. Raises ValueError for what no page can hold."""
@@ -187,23 +189,22 @@ class Trees:
         if 0 <= before < len(pages):
             pages = pages[:before] + bytes(PAGE_BYTES) + pages[before:]
             self._next_page -= 1
-        self._file.write(pages)
+        self._pages.append(pages, self._pool)
         self._next_page += len(pages) // PAGE_BYTES
 
     def _finish(self) -> None:
-        pages = self._file.tell() // PAGE_BYTES
         for number, page in self._roots.items():
-            self._file.seek((number - 1) * PAGE_BYTES)
-            self._file.write(page)
-        self._file.seek(_PAGE_COUNT_AT)
-        self._file.write(pages.to_bytes(4))
+            self._pages.put(number - 1, page)
+        first = bytearray(self._pages.page(0))
+        first[_PAGE_COUNT_AT : _PAGE_COUNT_AT + 4] = len(self._pages).to_bytes(4)
+        self._pages.put(0, bytes(first))
 
 
 class Inserts:
     """Fills tables by statements; SQLite maintains their indexes."""
 
-    def __init__(self, path: Path) -> None:
-        self._database = connect(path)
+    def __init__(self, pages: NewPages) -> None:
+        self._database = connect(pages)
         self._layouts = _layouts(self._database)
         self.statistics: dict[str, str] = {}
         self._database.execute("BEGIN")

@@ -28,11 +28,11 @@ from memlens.store.tables.graph import (
     graph_texts,
 )  # fmt: skip
 from memlens.store.tables.long import fill_allocations, fill_base, fill_events
-from memlens.store.tables.packed_pages import packed
+from memlens.store.tables.packed_pages import NewPages, packed
 from memlens.store.tables.schema import FILE_NAMES, PARTS, PARTS_OF, Part, statements
 from memlens.store.tables.short import fill_short
 
-TABLES_VERSION = 24
+TABLES_VERSION = 25
 """Raised whenever the tables of an archive would differ; those of another version are made again."""
 
 _LONGEST_TEXT_BYTES = 200
@@ -67,13 +67,13 @@ def fill(snapshot: Snapshot, report: Report, parts: Iterable[Part] = PARTS) -> b
 
 
 def _fill(part: Part, snapshot: Snapshot, path: Path, report: Report) -> None:
-    with packed(path) as database:
-        _fill_database(part, snapshot, database, report)
+    with packed(path) as pages:
+        _fill_database(part, snapshot, pages, report)
 
 
-def _fill_database(part: Part, snapshot: Snapshot, path: Path, report: Report) -> None:
+def _fill_database(part: Part, snapshot: Snapshot, pages: NewPages, report: Report) -> None:
     report("filling", 0.0)
-    with closing(connect(path)) as database, database:
+    with closing(connect(pages)) as database, database:
         _execute(database, part, "TABLE")
         if part == "base":
             fill_short(snapshot, database)
@@ -81,8 +81,8 @@ def _fill_database(part: Part, snapshot: Snapshot, path: Path, report: Report) -
                 fill_roots_and_types(snapshot, database)
                 fill_threads(snapshot, database)
         _execute(database, part, "INDEX")
-    statistics = _fill_rows(part, snapshot, path, report) if part in PARTS_OF[snapshot.info.model] else {}
-    with closing(connect(path)) as database, database:
+    statistics = _fill_rows(part, snapshot, pages, report) if part in PARTS_OF[snapshot.info.model] else {}
+    with closing(connect(pages)) as database, database:
         # so that the planner knows which actions are rare; of short tables a sample is enough
         database.pragma("analysis_limit", 1_000)
         database.execute("ANALYZE")
@@ -90,10 +90,10 @@ def _fill_database(part: Part, snapshot: Snapshot, path: Path, report: Report) -
             database.execute("UPDATE sqlite_stat1 SET stat = ? WHERE idx = ?", (counted, index))
 
 
-def _fill_rows(part: Part, snapshot: Snapshot, path: Path, report: Report) -> dict[str, str]:
+def _fill_rows(part: Part, snapshot: Snapshot, pages: NewPages, report: Report) -> dict[str, str]:
     """Fill the long tables of a part. Returns the statistics of their indexes."""
     try:
-        with _filler(snapshot, part, path) as filler:
+        with _filler(snapshot, part, pages) as filler:
             match part:
                 case "base":
                     fill_base(snapshot, filler)
@@ -124,9 +124,9 @@ def _execute(database: apsw.Connection, part: Part, kind: str) -> None:
             database.execute(statement.sql)
 
 
-def _filler(snapshot: Snapshot, part: Part, path: Path) -> Trees | Inserts:
+def _filler(snapshot: Snapshot, part: Part, pages: NewPages) -> Trees | Inserts:
     """Use statements if a text from the file may be too long for the pages that we write."""
     if part == "strings":
-        return Inserts(path)
+        return Inserts(pages)
     names = Texts([*snapshot.manifest.actions, *categories_of(snapshot.info), *graph_texts(snapshot, part)])
-    return Inserts(path) if names.longest_bytes > _LONGEST_TEXT_BYTES else Trees(path)
+    return Inserts(pages) if names.longest_bytes > _LONGEST_TEXT_BYTES else Trees(pages)
