@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 from msgspec import Struct, field
 
-from memlens.arrays import I64, U8, U16, U32, U64
+from memlens.arrays import I64, U8, U16, U32, U64, rows_of
 from memlens.kernels.trace import timeline as kernel
 from memlens.model.frames import Frames
 from memlens.model.info import FileWarning
@@ -127,7 +127,7 @@ def build_device(device: int, events: Events, blocks: Blocks, reserved_at_end: i
     owners = np.empty(count, np.uint32)
     held = np.empty(len(blocks.address), np.uint32)
     matcher = kernel.Matcher()
-    allocations = np.asarray(
+    allocations = rows_of(
         matcher.match(
             events.action,
             events.address,

@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from memlens.arrays import rows_of
 from memlens.formats import several
 from memlens.formats.containers import Source
 from memlens.formats.errors import DamagedSnapshotError, NotASnapshotError
@@ -67,7 +68,7 @@ def read(source: Source, _scratch: Path, report: Report) -> Graph | Profile:
     if run_through(packets, source, lambda stage, done: report(stage, done / 2)) == kernel.NO_MEMORY:
         raise MemoryError
     with memoryview(source.data) as whole:
-        messages = list(messages_of(whole, np.asarray(packets.take("packets")), _MOST_EXPANSION * len(whole)))
+        messages = list(messages_of(whole, rows_of(packets.take("packets")), _MOST_EXPANSION * len(whole)))
         dumps = _dumps(messages)
         cut = source.truncated or packets.status != kernel.OK
         cut = cut or any(each.has == DAMAGED for each in messages)

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 from msgspec import Struct
 
-from memlens.arrays import I64, U32, U64
+from memlens.arrays import I64, U32, U64, rows_of
 from memlens.formats.containers import Source
 from memlens.formats.errors import DamagedSnapshotError, NotASnapshotError
 from memlens.formats.symbols.lookup import Region, Symbols
@@ -164,7 +164,7 @@ class _Reader:
 
     def __init__(self, source: Source, scanner: kernel.Scanner) -> None:
         def table(name: str) -> Column:
-            return np.asarray(scanner.take(name))
+            return rows_of(scanner.take(name))
 
         self.source = source
         self.numbers = scanner.numbers()

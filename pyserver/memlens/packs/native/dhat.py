@@ -10,7 +10,7 @@ import msgspec
 import numpy as np
 from msgspec import Struct, ValidationError
 
-from memlens.arrays import I64
+from memlens.arrays import I64, rows_of
 from memlens.formats.containers import Source
 from memlens.formats.errors import DamagedSnapshotError, NotASnapshotError
 from memlens.formats.json_faults import converted, fault
@@ -73,7 +73,7 @@ def read(source: Source, _scratch: Path, report: Report) -> Profile:
     """Read a profile: see :class:`memlens.formats.Reader`."""
     scanner = _scan(source, report)
     header, table = _rest(scanner, source)
-    points = np.asarray(scanner.take("points"))
+    points = rows_of(scanner.take("points"))
     sequence = np.asarray(scanner.take("stack_frames"))
     if len(sequence) and int(sequence.max()) >= len(table):
         raise DamagedSnapshotError(

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from memlens.arrays import I64, U32, U64, Mask
+from memlens.arrays import I64, U32, U64, Mask, rows_of
 from memlens.formats.containers import Source
 from memlens.formats.errors import DamagedSnapshotError, NotASnapshotError
 from memlens.formats.scanning import run_through
@@ -72,14 +72,14 @@ def read(source: Source, _scratch: Path, report: Report) -> Profile:
     """Read a profile: see :class:`memlens.formats.Reader`."""
     scanner, truncated = _scan(source, report)
     head = _head(source.head(_HEAD_BYTES))
-    snapshots = np.asarray(scanner.take("snapshots"))
+    snapshots = rows_of(scanner.take("snapshots"))
     if not len(snapshots):
         if truncated:
             raise DamagedSnapshotError(_ERRORS[kernel.TRUNCATED], offset=source.length)
         raise DamagedSnapshotError(
             phrase("The file has no snapshots: massif writes them when the program ends")
         )
-    leaves = np.asarray(scanner.take("leaves"))
+    leaves = rows_of(scanner.take("leaves"))
     if not sums_fit(
         [leaves["bytes"], *(snapshots[name] for name in ("heap_bytes", "extra_bytes", "stacks_bytes"))]
     ):

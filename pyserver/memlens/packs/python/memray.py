@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from memlens.arrays import I64
+from memlens.arrays import I64, rows_of
 from memlens.formats.containers import Source
 from memlens.formats.errors import DamagedSnapshotError
 from memlens.formats.stacks import Numbers
@@ -93,13 +93,13 @@ class _Capture:
         self.damage = self._damage()
         if self.damage is not None and not reader.allocations:
             raise DamagedSnapshotError(self.damage, offset=reader.error_offset if reader.error else None)
-        self.threads = np.asarray(reader.take("threads"))
-        self.places = np.asarray(reader.take("places"))
-        self.kinds = np.asarray(reader.take("kinds"))
-        self.memory = np.asarray(reader.take("memory"))
+        self.threads = rows_of(reader.take("threads"))
+        self.places = rows_of(reader.take("places"))
+        self.kinds = rows_of(reader.take("kinds"))
+        self.memory = rows_of(reader.take("memory"))
         self.peaks = np.asarray(reader.take("peaks"))
         keys = np.asarray(reader.take("lifetimes")).reshape(-1, 2)
-        lived = np.asarray(reader.take("lived"))
+        lived = rows_of(reader.take("lived"))
         birth, death = (keys[:, 0] >> np.uint64(32)).astype(np.int64), keys[:, 0] & np.uint64(_NEVER)
         self.lived = np.stack(
             (birth, np.where(death == _NEVER, NEVER, death.astype(np.int64)), lived["bytes"], lived["count"]),

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from memlens.arrays import I64, U32, U64
+from memlens.arrays import I64, U32, U64, rows_of
 from memlens.formats.containers import Source
 from memlens.formats.stacks import Numbers
 from memlens.formats.symbols.lookup import Found, Region, Symbols
@@ -69,7 +69,7 @@ class Tables(NamedTuple):
             np.asarray(reader.take("frames")).reshape(-1, 3),
             np.asarray(reader.take("nodes")),
             *(
-                np.asarray(reader.take(name))
+                rows_of(reader.take(name))
                 for name in ("codes", "old_frames", "tables", "natives", "segments")
             ),
         )

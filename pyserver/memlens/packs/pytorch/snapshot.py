@@ -21,7 +21,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from memlens.arrays import U8, U32, Mask
+from memlens.arrays import U8, U32, Mask, rows_of
 from memlens.background import Background
 from memlens.formats import several
 from memlens.formats.containers import Source, plain_source
@@ -280,13 +280,11 @@ class _Tables:
         self.actions = self._names("actions")
         self.categories = self._names("categories")
         self.streams = np.asarray(scanner.take("streams"))
-        self.pools = [
-            (int(first), int(second)) for first, second in np.asarray(scanner.take("pools")).tolist()
-        ]
-        self.annotations = self._usable_annotations(np.asarray(scanner.take("annotations"))[annotations])
-        self.segments = np.asarray(scanner.take("segments"))
+        self.pools = [(int(first), int(second)) for first, second in rows_of(scanner.take("pools")).tolist()]
+        self.annotations = self._usable_annotations(rows_of(scanner.take("annotations"))[annotations])
+        self.segments = rows_of(scanner.take("segments"))
         self.segments["device"][host_segments] = HOST_DEVICE
-        self.blocks = np.asarray(scanner.take("blocks"))
+        self.blocks = rows_of(scanner.take("blocks"))
         known = segments_once(np.concatenate((segments, host_segments)), self.odd)
         known = known[self.segments["device"][known] != kernel.UNKNOWN_DEVICE]
         self.segment_rows, self.block_starts, self.block_rows = complete_segments(
@@ -294,10 +292,10 @@ class _Tables:
         )
         self.profiled = self._of_a_profiler()
         self.odd_events, self.event_bytes = scanner.event_sums(MOST_BYTES)
-        self.events = np.asarray(scanner.take("events"))
+        self.events = rows_of(scanner.take("events"))
         # two devices of an odd file may hold the same events
         self.traces_share = _overlap([*self.traces, self.host_trace])
-        self.extras = np.asarray(scanner.take("extras"))
+        self.extras = rows_of(scanner.take("extras"))
 
     def _list(self, key: str) -> int | None:
         """The row of a list at the top level; None if there is none."""
@@ -479,7 +477,7 @@ class _Tables:
             raise DamagedSnapshotError(phrase("The sizes add up to more bytes than can be counted"))
 
     def _frames(self) -> Frames:
-        rows = np.asarray(self.scanner.take("frames"))
+        rows = rows_of(self.scanner.take("frames"))
         starts = np.asarray(self.scanner.take("stack_starts"))
         sequence = np.asarray(self.scanner.take("stack_frames"))
         modules = (

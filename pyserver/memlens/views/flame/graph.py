@@ -39,7 +39,7 @@ import numpy as np
 import numpy.typing as npt
 from msgspec import Struct, structs
 
-from memlens.arrays import U8
+from memlens.arrays import U8, rows_of
 from memlens.errors import BadRequestError
 from memlens.kernels.tree import calltree as calltree_kernel
 from memlens.kernels.tree import flame as kernel
@@ -52,7 +52,7 @@ from memlens.views.flame import calltree
 from memlens.views.flame import first as first_flame
 from memlens.views.flame.calltree import CallTree, FlameOptions, Merged, Nodes, Search
 from memlens.views.naming.frame_names import FlameName, FrameNames, Merge, frame_names
-from memlens.views.selection.columns import NEVER, rows_of
+from memlens.views.selection.columns import NEVER
 from memlens.views.selection.items import drawn_stacks, stack_tree
 from memlens.views.selection.sets import AllocationSet
 from memlens.views.selection.stacks import AMOUNT, Meaning, ValuedStacks, sides_of

@@ -1,10 +1,8 @@
 """Shared by the views: axes, moments, and the allocations that are live at one."""
 
 import itertools
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from memlens.arrays import F64, I64, U32, Mask
 from memlens.errors import BadRequestError
@@ -33,18 +31,6 @@ MOST_COLUMNS = 8192
 """The most columns of a curve or a lane."""
 MOST_ROWS = 1000
 """The most rows of a page of a table."""
-
-
-_row_types: dict[str, np.dtype[Any]] = {}
-
-
-def rows_of(column: Any) -> npt.NDArray[Any]:
-    """A kernel's result as rows of several fields. NumPy is slow to parse their types, which are therefore cached."""
-    view = memoryview(column)
-    found = _row_types.get(view.format)
-    if found is None:
-        found = _row_types[view.format] = np.asarray(column).dtype
-    return np.frombuffer(view, found)
 
 
 def check_page(offset: int, limit: int) -> None:

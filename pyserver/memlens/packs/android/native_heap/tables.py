@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from memlens.arrays import I64, U32, Mask
+from memlens.arrays import I64, U32, Mask, rows_of
 from memlens.model.frames import MOST_NAME, MOST_PATH
 from memlens.packs.android.kernels import perfetto
 from memlens.packs.android.native_heap.kernels import samples as kernel
@@ -153,10 +153,10 @@ class Trace:
     def joined(self) -> Joined:
         """Return the joined tables of all messages."""
         take = self._tables.take
-        heaps, samples = np.asarray(take("heaps")), np.asarray(take("samples"))
-        texts = _Texts(np.asarray(take("texts")), self._buffers)
-        stacks, of_stacks = np.asarray(take("stacks")), np.asarray(take("stack_frames"))
-        frames, mappings = np.asarray(take("frames")), np.asarray(take("mappings"))
+        heaps, samples = rows_of(take("heaps")), rows_of(take("samples"))
+        texts = _Texts(rows_of(take("texts")), self._buffers)
+        stacks, of_stacks = rows_of(take("stacks")), np.asarray(take("stack_frames"))
+        frames, mappings = rows_of(take("frames")), rows_of(take("mappings"))
         paths = np.asarray(take("paths"))
         interned = np.full(self._scopes + 1, self._scopes, np.int64)
         for local, scope in self._interned_of.items():

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from memlens.arrays import I64, U8, U64
+from memlens.arrays import I64, U8, U64, rows_of
 from memlens.formats.containers import Source
 from memlens.formats.errors import DamagedSnapshotError, NotASnapshotError
 from memlens.formats.scanning import run_through
@@ -212,7 +212,7 @@ class Chunk:
         scanner = kernel.Scanner(self._source.data, start, end, wanted, self.header.is_compressed)
         self._check(run_through(scanner, self._source, report, start=start), scanner.error_offset)
         self.cut = scanner.cut
-        return np.asarray(scanner.take("events"))
+        return rows_of(scanner.take("events"))
 
     def _check(self, status: int, offset: int) -> None:
         if status == kernel.NO_MEMORY:

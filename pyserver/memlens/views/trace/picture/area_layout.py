@@ -5,10 +5,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from memlens.arrays import I64, U8, U16, U32, Mask
+from memlens.arrays import I64, U8, U16, U32, Mask, rows_of
 from memlens.kernels.trace import areas as kernel
 from memlens.store.trace.device import Device
-from memlens.views.selection.columns import rows_of
 from memlens.views.trace.picture.areas import Areas
 from memlens.views.trace.picture.boxes import Box, grid_of
 from memlens.views.trace.picture.packing import (

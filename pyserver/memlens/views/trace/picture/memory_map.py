@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from memlens.arrays import I64, Mask
+from memlens.arrays import I64, Mask, rows_of
 from memlens.kernels.trace import memory_map as kernel
 from memlens.store.snapshot import Snapshot
 from memlens.store.trace.device import Device
@@ -27,7 +27,6 @@ from memlens.views.selection.columns import (
     check_moment,
     device_of,
     live_rows,
-    rows_of,
     x_of_moment,
 )
 from memlens.views.trace.picture.area_layout import area_columns

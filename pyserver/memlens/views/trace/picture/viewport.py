@@ -24,7 +24,7 @@ import msgspec
 import numpy as np
 from msgspec import Struct
 
-from memlens.arrays import Mask
+from memlens.arrays import Mask, rows_of
 from memlens.kernels.trace import stacked
 from memlens.model.info import DeviceInfo, SnapshotInfo
 from memlens.progress import Report
@@ -33,7 +33,7 @@ from memlens.store.models import devices_of
 from memlens.store.snapshot import Snapshot
 from memlens.store.trace.device import Device
 from memlens.views.answers import Area, Axis
-from memlens.views.selection.columns import axis_range, device_of, rows_of
+from memlens.views.selection.columns import axis_range, device_of
 from memlens.views.trace.picture import area_layout
 from memlens.views.trace.picture.areas import GroupedBy, areas_of
 from memlens.views.trace.picture.boxes import Box, Coarsening, Drawing, draw
