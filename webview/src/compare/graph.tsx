@@ -50,7 +50,14 @@ export class CompareGraph {
       },
       () => this.flame.restyle(),
     );
-    this.flame = new FlamePane(context, this.kept, this.source, () => t('before and after'), this.Measures);
+    const of = {
+      info: context.info,
+      get set() {
+        return context.set;
+      },
+      setName: t('before and after'),
+    };
+    this.flame = new FlamePane(context, of, this.kept, this.source, this.Measures);
   }
 
   readonly View = ({ hidden }: { readonly hidden: boolean }): VNode => (

@@ -20,14 +20,14 @@ export class FlameCommands {
 
   /** Whether it is known which objects a box allocated. */
   get hasObjects(): boolean {
-    return Boolean(this.graph.context.objects?.show);
+    return Boolean(this.graph.of.objects?.show);
   }
 
   /** Shows the objects of the selected box; false where none is known. */
   showObjects(): boolean {
-    const { context, selection } = this.graph;
-    if (!context.objects?.show || !selection.answer) return false;
-    context.objects.show(selection.answer);
+    const { of, selection } = this.graph;
+    if (!of.objects?.show || !selection.answer) return false;
+    of.objects.show(selection.answer);
     return true;
   }
 
@@ -45,8 +45,8 @@ export class FlameCommands {
 
   /** Leaves out all stacks through a function, with their bytes. */
   ignore(name: FlameName): void {
-    const { context } = this.graph;
-    const term = `-${context.objects?.term ?? 'function'}:${exactly(name.function)}`;
+    const { context, of } = this.graph;
+    const term = `-${of.objects?.term ?? 'function'}:${exactly(name.function)}`;
     if (!context.filter.includes(term)) context.setFilter(`${context.filter} ${term}`.trim());
   }
 

@@ -1,8 +1,7 @@
-// What a flame graph knows of its view, and what it may do to it.
+// What a flame graph knows of its view, and what it is of.
 
 import type { FlameNodeAnswer } from '../../../extension/shared/protocol.gen';
 import type { ViewContext } from '../shell/context';
-import type { KeptFlame } from './settings';
 
 /** The objects that stacks of a heap dump allocated. */
 export interface StackObjects {
@@ -12,11 +11,10 @@ export interface StackObjects {
   readonly show: ((box: FlameNodeAnswer) => void) | null;
 }
 
-export interface FlameContext extends Pick<
+/** What a flame graph does to its view, and asks of it. */
+export type FlameContext = Pick<
   ViewContext,
   | 'api'
-  | 'info'
-  | 'set'
   | 'filter'
   | 'attribution'
   | 'timeline'
@@ -26,13 +24,10 @@ export interface FlameContext extends Pick<
   | 'say'
   | 'hear'
   | 'failed'
-> {
+>;
+
+/** What it is of. */
+export interface FlameSubject extends Pick<ViewContext, 'info' | 'set' | 'setName'> {
   /** Only a heap dump has objects. */
   readonly objects?: StackObjects;
-}
-
-/** A view of which the flame graph of its set is a pane or the picture. */
-export interface SetFlameContext extends FlameContext, Pick<ViewContext, 'setName'> {
-  /** How its flame graph is shown. */
-  readonly flame: KeptFlame;
 }

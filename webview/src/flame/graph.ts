@@ -4,7 +4,7 @@ import type { FlameName, FlameNode, FlameNodeAnswer } from '../../../extension/s
 import type { AskedSvg } from '../shell/export';
 import type { MenuEntry } from '../widgets/menu';
 import type { BoxFacts } from './boxes';
-import type { FlameContext } from './context';
+import type { FlameContext, FlameSubject } from './context';
 import type { FlameHover } from './hover';
 import type { FlamePlot } from './plot';
 import type { FlameQuestion } from './question';
@@ -26,6 +26,7 @@ export interface ShownNode {
 /** Its parts are there once something happens. */
 export interface FlameGraph {
   readonly context: FlameContext;
+  readonly of: FlameSubject;
   /** How it is shown. */
   readonly kept: KeptFlame;
   readonly source: FlameSource;

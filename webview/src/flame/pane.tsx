@@ -10,7 +10,7 @@ import { svgTheme, type AskedSvg } from '../shell/export';
 import type { BarRoom, Pane, PaneRoom } from '../shell/pane';
 import { WHOLE } from './camera';
 import { FlameCommands } from './commands';
-import type { FlameContext, SetFlameContext } from './context';
+import type { FlameContext, FlameSubject } from './context';
 import { FlameCrumbs } from './crumbs';
 import { FlameDetails } from './details';
 import { changeFigures, type Sided } from './difference';
@@ -43,14 +43,13 @@ interface Shown extends Pick<FlameSettings, 'form'> {
   readonly sided: Sided | null;
 }
 
-export const flamePane = (context: SetFlameContext, First?: ComponentType): FlamePane =>
-  new FlamePane(
-    context,
-    context.flame,
-    ownSource(context.api, context.attribution),
-    () => context.setName,
-    First,
-  );
+/** The flame graph of a set; `kept` is how it is shown. */
+export const flamePane = (
+  context: FlameContext,
+  kept: KeptFlame,
+  of: FlameSubject,
+  First?: ComponentType,
+): FlamePane => new FlamePane(context, of, kept, ownSource(context.api, context.attribution), First);
 
 /** A flame graph with all that belongs to it; `kept` is how it is shown, `source` whom it asks. */
 export class FlamePane implements Pane, FlameGraph {
@@ -79,15 +78,14 @@ export class FlamePane implements Pane, FlameGraph {
 
   constructor(
     readonly context: FlameContext,
+    readonly of: FlameSubject,
     readonly kept: KeptFlame,
     readonly source: FlameSource,
-    /** What it is of, in words. */
-    setName: () => string,
     /** More controls, before the others. */
     First?: ComponentType,
   ) {
     this.toRestore = source.compared ? null : kept.settings.place;
-    const question = new FlameQuestion(context, kept, source, setName);
+    const question = new FlameQuestion(context, of, kept, source);
     this.question = question;
     const places = new Places(() => this.settings.wholePaths);
     this.places = places;
@@ -127,7 +125,7 @@ export class FlamePane implements Pane, FlameGraph {
     );
     listenTo(this);
     if (source.compared) this.toolbar.without('value', 'order');
-    const own = context.objects ? 'memlensStacks' : 'memlensFlame';
+    const own = of.objects ? 'memlensStacks' : 'memlensFlame';
     exposeFlameForTests(this.plot, source.compared ? 'memlensDifference' : own);
   }
 

@@ -2,7 +2,7 @@
 
 import type { FlameName, AllocationSet, SnapshotInfo } from '../../../extension/shared/protocol.gen';
 import { t } from '../base/l10n';
-import type { FlameContext } from './context';
+import type { FlameContext, FlameSubject } from './context';
 import { never } from '../shell/model';
 import { SIGNED, type Sided } from './difference';
 import { isDrawn, treeParams, type FlameSettings, type KeptFlame, type TreeParams } from './settings';
@@ -17,11 +17,10 @@ export function halfParams(params: TreeParams, direction: Half, name: FlameName)
 
 export class FlameQuestion {
   constructor(
-    private readonly context: Pick<FlameContext, 'info' | 'set' | 'filter' | 'timeline'>,
+    private readonly context: Pick<FlameContext, 'filter' | 'timeline'>,
+    private readonly of: FlameSubject,
     private readonly kept: KeptFlame,
     private readonly source: FlameSource,
-    /** What it is of, in words. */
-    private readonly setName: () => string,
   ) {}
 
   get settings(): FlameSettings {
@@ -29,7 +28,7 @@ export class FlameQuestion {
   }
 
   get params(): TreeParams {
-    return treeParams(this.settings, this.context.set, this.context.timeline?.device.events ?? 0);
+    return treeParams(this.settings, this.of.set, this.context.timeline?.device.events ?? 0);
   }
 
   /** What decides which boxes are drawn. */
@@ -45,7 +44,7 @@ export class FlameQuestion {
 
   /** What boxes have two sides of: both of a comparison, or what of a profile's values is negative and what isn't. */
   readonly sided = (): Sided | null => {
-    const { info, set } = this.context;
+    const { info, set } = this.of;
     return this.source.compared ?? (isSigned(info, set) ? SIGNED : null);
   };
 
@@ -59,20 +58,20 @@ export class FlameQuestion {
 
   /** What it is of, in words. */
   get name(): string {
-    return this.settings.value === 'total' ? t('of the whole run') : this.setName();
+    return this.settings.value === 'total' ? t('of the whole run') : this.of.setName;
   }
 
   get title(): string {
     return this.isCount
-      ? t('Flame graph: {0}, allocations', this.setName())
-      : t('Flame graph: {0}', this.setName());
+      ? t('Flame graph: {0}, allocations', this.of.setName)
+      : t('Flame graph: {0}', this.of.setName);
   }
 
   /** What is said where it has no boxes. */
   get empty(): string {
     if (this.source.compared) return t('Neither side has anything here.');
     if (this.context.filter !== '') return t('Nothing matches the filter.');
-    switch (this.context.info.model) {
+    switch (this.of.info.model) {
       case 'timeline':
         return t('Nothing was allocated {0}.', this.name);
       case 'profile':
@@ -80,7 +79,7 @@ export class FlameQuestion {
         // a profile's value says itself what was done
         return t('Nothing {0}.', this.name);
       default:
-        return never(this.context.info);
+        return never(this.of.info);
     }
   }
 }

@@ -2,13 +2,13 @@
 
 import { signal } from '@preact/signals';
 import type { VNode } from 'preact';
-import type { AllocationSet, FlameNodeAnswer, ProfileInfo } from '../../../extension/shared/protocol.gen';
+import type { FlameNodeAnswer, ProfileInfo } from '../../../extension/shared/protocol.gen';
 import { figureIn } from '../base/figure';
 import { bytes } from '../base/format';
 import { said, t } from '../base/l10n';
 import { Latest } from '../base/latest';
 import { exactly } from '../base/text';
-import type { SetFlameContext, StackObjects } from '../flame/context';
+import type { FlameSubject } from '../flame/context';
 import { flamePane } from '../flame/pane';
 import type { KeptFlame } from '../flame/settings';
 import type { Pane, PaneOf } from '../shell/pane';
@@ -45,7 +45,7 @@ class Allocations {
   ) {}
 
   pane(): Pane {
-    const pane = flamePane(this.context(), this.Values);
+    const pane = flamePane(this.session, this.kept, this.subject, this.Values);
     pane.without('value', 'order');
     const { View, Bar } = pane;
     return {
@@ -108,36 +108,21 @@ class Allocations {
     </>
   );
 
-  private context(): SetFlameContext {
-    const { session, info, kept } = this;
-    const { api, attribution } = session;
-    const objects: StackObjects = {
-      term: FUNCTIONS,
-      show: session.info.outside ? null : (box) => session.listTypes(termOf(box)),
-    };
+  private get subject(): FlameSubject {
+    const { session, info } = this;
     return {
-      api,
       info,
-      timeline: null,
-      attribution,
-      flame: kept,
-      objects,
-      get set(): AllocationSet {
+      objects: {
+        term: FUNCTIONS,
+        show: session.info.outside ? null : (box) => session.listTypes(termOf(box)),
+      },
+      get set() {
         return session.stackSet.value;
       },
-      get setName(): string {
+      get setName() {
         const title = said(info.values[session.value.value]?.title ?? { text: '', template: '', values: {} });
         return title.charAt(0).toLowerCase() + title.slice(1);
       },
-      get filter(): string {
-        return session.filter;
-      },
-      openFrame: (frame, beside) => session.openFrame(frame, beside),
-      openDeclaration: (declared, beside) => session.openDeclaration(declared, beside),
-      setFilter: (filter) => session.setFilter(filter),
-      say: (text) => session.say(text),
-      hear: (text) => session.hear(text),
-      failed: (error) => session.failed(error),
     };
   }
 }

@@ -18,17 +18,13 @@ import { baseName } from '../base/paths';
 import type { Pending } from '../base/request';
 import { theme } from '../canvas/theme';
 import { Compare, restoreCompare, type CompareContext, type OwnProfile } from '../compare/comparison';
-import type { SetFlameContext } from '../flame/context';
 import { KeptFlame } from '../flame/settings';
 import { Session, type Topics } from '../shell/session';
 import { isRange, placeText, rangeName, type TimeRange } from './range';
 import { valueOf } from './state';
 import { NO_TIMES, type Times } from './times-picture';
 
-export class ProfileSession
-  extends Session<ProfileState>
-  implements CompareContext, SetFlameContext, OwnProfile
-{
+export class ProfileSession extends Session<ProfileState> implements CompareContext, OwnProfile {
   readonly model = 'profile';
   readonly timeline = null;
   readonly compare: Compare;

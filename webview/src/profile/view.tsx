@@ -40,7 +40,7 @@ export class ProfileView extends ModelView<ProfileSession> {
     const kept = keptState('profile', hostState, api.saved());
     super(new ProfileSession(api, info, kept), root, PROFILE_COMMANDS);
     const { session } = this;
-    this.flame = flamePane(session);
+    this.flame = flamePane(session, session.flame, session);
     // the value is chosen for all of the view, and without times there is no order of time
     this.flame.without('value', ...(info.bins === 0 ? (['order'] as const) : []));
     this.dock = new Dock(session, tabsOf(session, PANES), () => this.flame.focus());

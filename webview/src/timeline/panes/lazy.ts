@@ -13,7 +13,7 @@ export const flamePane: PaneOf<TimelineSession> = {
   title: t('Flame graph'),
   palette: 'Show Flame Graph',
   usesSet: true,
-  make: async (context) => (await import('../../flame/pane')).flamePane(context),
+  make: async (context) => (await import('../../flame/pane')).flamePane(context, context.flame, context),
 };
 
 export const oomPane: PaneOf<TimelineSession> = {
