@@ -963,19 +963,21 @@ test('a comparison: its rows by type, and a series of dumps as lines with a lege
     after_native_retained_bytes: 5 * MIB,
   };
   const native = new ComparePane(
-    contextWith({
-      'memlens/compareHeaps': {
-        ...{ before: side, after: side, matched: 'type', holders: [], paths: [], knows_native: true },
-      },
-      'memlens/compareHeapTypes': { rows: [outside, { ...outside, type: 'Δ' }], total: 2 },
-    }),
-    compare,
+    Object.assign(
+      contextWith({
+        'memlens/compareHeaps': {
+          ...{ before: side, after: side, matched: 'type', holders: [], paths: [], knows_native: true },
+        },
+        'memlens/compareHeapTypes': { rows: [outside, { ...outside, type: 'Δ' }], total: 2 },
+      }),
+      { compare },
+    ),
   );
   const cells = [...(await shown(native)).querySelectorAll('.grid-row > *')].map((cell) => cell.textContent);
   assert.deepEqual(cells.slice(-2), ['5 MiB', '▼ −4 MiB']);
   native.dispose();
   document.body.replaceChildren();
-  const pane = new ComparePane(context, compare);
+  const pane = new ComparePane(Object.assign(context, { compare }));
   const host = await shown(pane);
   assert.match(host.querySelector('.grid-row')?.textContent ?? '', /Σ3▲ \+220/);
   pane.series.receive(
@@ -1036,10 +1038,11 @@ test('findings compared: those of the own dump lead to its objects, the other’
       'memlens/compareHeapFindings': { rows },
     });
     Object.assign(context, { showObjects: ({ number }: { number: number }) => context.did.push(number) });
-    const pane = new ComparePane(context, {
+    const compare = {
       ...{ ownName: 'α', unlike: null, settings: { otherFirst }, open: null },
       other: { is: 'open', uri: 'file:///β', name: 'β', orderedBy: 'modified', older: true, itself: false },
-    } as unknown as Compare);
+    } as unknown as Compare;
+    const pane = new ComparePane(Object.assign(context, { compare }));
     const host = await shown(pane);
     const choice = [...host.querySelectorAll<HTMLElement>('.choice button')].find(
       ({ textContent }) => textContent === t('Findings'),

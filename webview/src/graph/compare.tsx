@@ -10,7 +10,6 @@ import { said, t } from '../base/l10n';
 import { using } from '../base/follow';
 import { Latest, turned } from '../base/latest';
 import { Banner, bannerOf, SearchBox, Sides } from '../compare/bar';
-import type { Compare } from '../compare/comparison';
 import { Bar } from '../widgets/bar';
 import type { BarRoom, Pane, PaneOf, PaneRoom } from '../shell/pane';
 import { Choices, Dropdown } from '../widgets/choice';
@@ -43,7 +42,7 @@ export const comparePane: PaneOf<GraphSession> = {
   inMenu: true,
   title: t('Compare'),
   make: (context) => {
-    const pane = new ComparePane(context, context.compare);
+    const pane = new ComparePane(context);
     context.whileShown(
       using(
         () => context.dumps.value,
@@ -73,16 +72,12 @@ export class ComparePane implements Pane {
   private readonly asking = new Latest();
   private readonly searchSoon = debounce(SEARCH_AFTER_MS, () => this.show());
 
-  /** `compare` has what is compared with, which the host reports. */
-  constructor(
-    private readonly context: GraphSession,
-    private readonly compare: Compare,
-  ) {
+  constructor(private readonly context: GraphSession) {
     this.series = new SeriesPart(context, () => {
       if (this.series.count > 0) this.form.value = 'series';
       this.renew();
     });
-    this.findings = new FindingsPart(context, compare);
+    this.findings = new FindingsPart(context);
     this.tree = this.makeTree();
   }
 
@@ -98,18 +93,13 @@ export class ComparePane implements Pane {
     this.tree.dispose();
   }
 
-  private get owner(): Parameters<typeof bannerOf>[0] {
-    const { context, compare } = this;
-    return { api: context.api, info: context.info, compare };
-  }
-
   /** How to begin, or why there is nothing to show; null where there is. */
   private get banner(): ReturnType<typeof bannerOf> {
-    return this.form.value === 'series' ? this.series.banner : bannerOf(this.owner);
+    return this.form.value === 'series' ? this.series.banner : bannerOf(this.context);
   }
 
   private get params(): { readonly other_first: boolean; readonly filter: string } {
-    return { other_first: this.compare.settings.otherFirst, filter: this.context.filter };
+    return { other_first: this.context.compare.settings.otherFirst, filter: this.context.filter };
   }
 
   /** What the tree has: not findings, which are shown in its place. */
@@ -128,7 +118,7 @@ export class ComparePane implements Pane {
   }
 
   readonly Bar = (room: BarRoom): VNode => {
-    const { form, version, tree, owner } = this;
+    const { form, version, tree, context } = this;
     const isSeries = form.value === 'series';
     const areFindings = form.value === 'findings';
     const hidden = this.banner !== null;
@@ -158,7 +148,7 @@ export class ComparePane implements Pane {
           }}
         />
         <div class="compare-sides" data-version={version.value} hidden={isSeries}>
-          <Sides context={owner} />
+          <Sides context={context} />
         </div>
         {isSeries && !hidden && (
           <button
@@ -185,7 +175,8 @@ export class ComparePane implements Pane {
 
   /** Chooses when the objects were allocated that all views are about, by the dumps that they are in. */
   private readonly Allocated = (): VNode | null => {
-    const { context, compare, series } = this;
+    const { context, series } = this;
+    const { compare } = context;
     const isSeries = this.form.value === 'series';
     if (!context.format.has_lasting_ids || !(isSeries || this.haveIds)) return null;
     const { other } = compare;
@@ -260,7 +251,8 @@ export class ComparePane implements Pane {
   /** Something else is to be shown. */
   private renew(): void {
     this.version.value++;
-    const { compare, context, found } = this;
+    const { context, found } = this;
+    const { compare } = context;
     if (this.banner !== null) {
       this.of = '';
       this.cancel();
@@ -302,7 +294,8 @@ export class ComparePane implements Pane {
   }
 
   private makeTree(): HeapTree<CompareNode> {
-    const { context, compare, series } = this;
+    const { context, series } = this;
+    const { compare } = context;
     const tree = new HeapTree<CompareNode>(t('Comparison'), context, {
       ask: (node, offset, limit) => this.ask(node, offset, limit),
       hasChildren: (node) => node.is === 'type' && hasOwn(node.row, compare.settings.otherFirst),
@@ -344,7 +337,7 @@ export class ComparePane implements Pane {
 
   /** Of the view's own dump; null for what it hasn't. */
   private selectionOf(node: CompareNode): HeapSelection | null {
-    const { otherFirst: isAfter } = this.compare.settings;
+    const { otherFirst: isAfter } = this.context.compare.settings;
     switch (node.is) {
       case 'type': {
         const kind = isAfter ? node.row.after_number : node.row.before_number;

@@ -12,7 +12,7 @@ import { figureIn } from '../base/figure';
 import { Latest } from '../base/latest';
 import { named, plural, said, t } from '../base/l10n';
 import { visible } from '../base/text';
-import { arrow, direction, type Compare } from '../compare/comparison';
+import { arrow, direction } from '../compare/comparison';
 import { Finding } from '../shell/headline';
 import type { GraphSession } from './session';
 
@@ -24,10 +24,7 @@ export class FindingsPart {
   /** Which comparison is shown or asked for. */
   private of = '';
 
-  constructor(
-    private readonly context: GraphSession,
-    private readonly compare: Compare,
-  ) {}
+  constructor(private readonly context: GraphSession) {}
 
   get isAsking(): boolean {
     return this.asking.asking;
@@ -50,8 +47,8 @@ export class FindingsPart {
 
   /** Asks for what is compared now, unless that is shown or asked for. */
   renew(): void {
-    const otherFirst = this.compare.settings.otherFirst;
-    const of = JSON.stringify([this.compare.other?.uri, otherFirst]);
+    const otherFirst = this.context.compare.settings.otherFirst;
+    const of = JSON.stringify([this.context.compare.other?.uri, otherFirst]);
     if (of === this.of) return;
     this.of = of;
     this.found.value = null;
@@ -96,7 +93,8 @@ export class FindingsPart {
 
   /** As the view's own dump has it, with what it links; else as the other has it, in words. */
   private readonly Sentence = ({ row }: { readonly row: ComparedFinding }): VNode => {
-    const { context, compare } = this;
+    const { context } = this;
+    const { compare } = context;
     const [own, other] = compare.settings.otherFirst ? [row.after, row.before] : [row.before, row.after];
     return (
       <p>
