@@ -232,10 +232,12 @@ function selected() {
 
 /**
  * Plain output, and the environment's programs first. Tests start hundreds of Python processes, which must not compile
- * their modules each time: bytecode is kept, as it is for users.
+ * their modules each time: bytecode is kept, as it is for users. Nor do they multiply matrices, for which OpenBLAS would
+ * start threads in each.
  */
 const STEP_ENV = {
   PYTHONDONTWRITEBYTECODE: '',
+  OPENBLAS_NUM_THREADS: '1',
   FORCE_COLOR: '0',
   NO_COLOR: '1',
   PATH: `${path.dirname(VENV_PYTHON)}${path.delimiter}${process.env.PATH}`,

@@ -1,5 +1,6 @@
 """Each command is declared in its module, and lists have every command, but none of Memlens's own."""
 
+import os
 import re
 import subprocess
 import sys
@@ -87,3 +88,18 @@ def test_masked_arrays_are_never_imported(pattern: str, tmp_path: Path) -> None:
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="looks at /proc")
+def test_no_thread_waits_for_matrices() -> None:
+    program = (
+        "import os, sys; from memlens.__main__ import main\n"
+        "sys.argv = ['memlens', '--version']\n"
+        "try: main()\n"
+        "finally: print(len(os.listdir('/proc/self/task')), 'numpy' in sys.modules)"
+    )
+    environment = {name: value for name, value in os.environ.items() if name != "OPENBLAS_NUM_THREADS"}
+    done = subprocess.run(
+        [sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.stdout.splitlines()[-1] == "1 True", done.stderr
