@@ -11,6 +11,7 @@ from tests.python.heap_files import small_heap
 from tests.python.recordings import TRACKED
 
 from memlens.errors import BadRequestError
+from memlens.store.kept import kept
 from memlens.store.snapshot import Snapshot
 from memlens.views.flame.calltree import FlameOptions
 from memlens.views.flame.graph import tree_of
@@ -47,9 +48,10 @@ def stack(snapshot: Snapshot, item: int) -> int:
 
 def places(snapshot: Snapshot, item: int) -> Iterable[str]:
     """Functions and lines of the stack that allocated an object."""
-    return snapshot.keep(("places", stack(snapshot, item)), lambda: _places(snapshot, stack(snapshot, item)))
+    return _places(snapshot, stack(snapshot, item))
 
 
+@kept
 def _places(snapshot: Snapshot, number: int) -> list[str]:
     frames = snapshot.stack_frame_ids(number)
     rows = snapshot.frames.rows(frames).values()

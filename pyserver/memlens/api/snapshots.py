@@ -313,7 +313,7 @@ class Trace(Snapshot):
         a replay with the recorded settings reproduces the trace: the figures are only as good.
         """
         changes = Changes(
-            without=[*without], halve=[*halve], free_at_once=[*free_at_once], recompute=[*recompute]
+            without=(*without,), halve=(*halve,), free_at_once=(*free_at_once,), recompute=(*recompute,)
         )
         found = self._ask(
             "what_if()",

@@ -1,11 +1,11 @@
 """Functions of a snapshot that keep what they return, by their further arguments, while there is room for it."""
 
 import inspect
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Mapping
 from functools import update_wrapper
 from typing import Any, Concatenate, Generic, ParamSpec, TypeVar
 
-from memlens.store.snapshot import Snapshot
+from memlens.store.snapshot import Key, Snapshot
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -36,11 +36,9 @@ class Kept(Generic[P, T]):
         """
         return snapshot.keep(self._key((), {}), lambda: value)
 
-    def _key(self, args: tuple[Any, ...], named: Mapping[str, Any]) -> Hashable:
-        if len(args) == len(self._defaults):
-            return (self._name, *args) if args else self._name
+    def _key(self, args: tuple[Any, ...], named: Mapping[str, Any]) -> Key:
         left = list(self._defaults.items())[len(args) :]
-        return self._name, *args, *(named.get(name, default) for name, default in left)
+        return Key(self._name, (*args, *(named.get(name, default) for name, default in left)))
 
 
 def kept(make: Callable[Concatenate[Snapshot, P], T]) -> Kept[P, T]:

@@ -5,7 +5,7 @@ import contextlib
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar, assert_never, cast
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, TypeVar, assert_never, cast
 
 import apsw
 import numpy.typing as npt
@@ -61,6 +61,13 @@ mapped_faults.install()
 
 _MOST_NARROWED = 4
 """How many narrowed versions of a device are kept: those of the filters in use, and the last few."""
+
+
+class Key(NamedTuple):
+    """Identifies a kept result: what computes it, and the arguments, of which a device's number is the first."""
+
+    name: str
+    arguments: tuple[Hashable, ...] = ()
 
 
 class Snapshot(Uncounted):
@@ -139,16 +146,13 @@ class Snapshot(Uncounted):
         self._devices.pop(number, None)
         scope = scope_of(number)
         self._files.mapped -= {file for file in self._files.mapped if file.startswith(scope)}
-        self._kept.drop(lambda key: number in key[:2] if isinstance(key, tuple) else key.startswith(scope))
+        self._kept.drop(lambda key: key.arguments[:1] == (number,))
 
-    def keep(self, key: Hashable, make: Callable[[], T]) -> T:
-        """The cached result of ``make`` for ``key``, which may have to be made again; see ``kept.py``.
-
-        Keys that belong to a device begin with its number and a dot, or have it as their first or second item.
-        """
+    def keep(self, key: Key, make: Callable[[], T]) -> T:
+        """The cached result of ``make`` for ``key``, which may have been evicted; see ``kept.py``."""
         return self._kept.get(key, make)
 
-    def has_kept(self, key: Hashable) -> bool:
+    def has_kept(self, key: Key) -> bool:
         """Whether something is kept for ``key``."""
         return self._kept.find(key, self) is not self
 
@@ -395,10 +399,10 @@ class Snapshot(Uncounted):
                 # before the next one is made, which needs the memory
                 oldest = next(iter(names))
                 del names[oldest]
-                self._kept.drop(lambda key: key == (number, "narrowed", oldest))
+                self._kept.drop(lambda key: key == Key("narrowed", (number, oldest)))
             return narrow(whole)
 
-        device = self.keep((number, "narrowed", name), make)
+        device = self.keep(Key("narrowed", (number, name)), make)
         names[name] = None
         return device
 

@@ -84,21 +84,22 @@ def peak_with(
 
     Raises :class:`OutOfReplaysError` if that hasn't been replayed before, and the ``budget`` is used up.
     """
-
-    def make() -> Run | None:
-        try:
-            found = what_if(snapshot, number, changes=changes)
-        except BadRequestError:
-            return None
-        if found.calibration.reason is not None or found.capacity_bytes is None or found.laid_out_anew:
-            return None
-        return found.rows[1]
-
     # thousands of requests may have failed for the same lines
-    key = ("what if", number, repr(changes))
-    if budget is not None and not snapshot.has_kept(key) and not budget.allow():
+    if budget is not None and not _changed.is_known(snapshot, number, changes) and not budget.allow():
         raise OutOfReplaysError
-    row = snapshot.keep(key, make)
+    row = _changed(snapshot, number, changes)
     if row is None or (row.out_of_memory is not None and row.out_of_memory.event <= event):
         return None
     return row.peak_reserved_bytes
+
+
+@kept
+def _changed(snapshot: Snapshot, number: int, changes: Changes) -> Run | None:
+    """The replay with changes; None if it can't be made, or proves nothing."""
+    try:
+        found = what_if(snapshot, number, changes=changes)
+    except BadRequestError:
+        return None
+    if found.calibration.reason is not None or found.capacity_bytes is None or found.laid_out_anew:
+        return None
+    return found.rows[1]

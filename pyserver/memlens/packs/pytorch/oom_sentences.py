@@ -375,14 +375,14 @@ def _enough_of(case: Case) -> Finding | None:
         term = str(Term("by", ":", (f"={frame.file}:{frame.line}",)))
         name = place_name(frame, line.operator)
         text: Text | None = None
-        if (peak := case.peak_with(Changes(halve=[term]))) is not None:
+        if (peak := case.peak_with(Changes(halve=(term,)))) is not None:
             text = phrase(
                 "Half of what {line} allocates would have been enough: replayed with that, the trace reserves {size} "
                 "at the peak.",
                 line=name,
                 size=format_bytes(peak),
             )
-        elif (peak := case.peak_with(Changes(without=[term]))) is not None:
+        elif (peak := case.peak_with(Changes(without=(term,)))) is not None:
             text = phrase(
                 "Without what {line} allocates the request gets its memory: replayed without it, the trace reserves "
                 "{size} at the peak.",

@@ -26,7 +26,7 @@ from memlens.packs.pytorch.replay_settings import (
     recorded_settings,
     unsaid_settings,
 )
-from memlens.store.snapshot import Snapshot
+from memlens.store.snapshot import Key, Snapshot
 from memlens.store.trace.device import Device
 from memlens.texts import Text, phrase
 from memlens.units import format_bytes
@@ -305,7 +305,9 @@ class Trace:
 
     def calibrate(self) -> Calibration:
         """Replay with the recorded settings, and compare."""
-        found, self.recorded = self.snapshot.keep(("calibration", self.device.info.device), self._calibrated)
+        found, self.recorded = self.snapshot.keep(
+            Key("calibration", (self.device.info.device,)), self._calibrated
+        )
         return found
 
     def _calibrated(self) -> tuple[Calibration, Settings]:

@@ -161,10 +161,10 @@ async def replayed(
                 given(arguments.device),
                 settings=arguments.settings,
                 changes=Changes(
-                    without=arguments.without,
-                    halve=arguments.halve,
-                    free_at_once=arguments.free_at_once,
-                    recompute=arguments.recompute,
+                    without=(*arguments.without,),
+                    halve=(*arguments.halve,),
+                    free_at_once=(*arguments.free_at_once,),
+                    recompute=(*arguments.recompute,),
                 ),
                 capacity_bytes=given(arguments.capacity_bytes),
             )

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Annotated, NamedTuple
 
 import numpy as np
-from msgspec import Meta, Struct, field
+from msgspec import Meta, Struct
 
 from memlens.arrays import I64, U32
 from memlens.errors import BadRequestError
@@ -17,19 +17,19 @@ from memlens.store.trace.device import Device, Lives
 from memlens.texts import phrase
 from memlens.views.selection.terms import Term
 
-Filters = Annotated[list[str], Meta(max_length=64)]
+Filters = Annotated[tuple[str, ...], Meta(max_length=64)]
 
 
 class Changes(Struct, frozen=True, kw_only=True):
     """Filters, by what is changed of the allocations that any of them matches."""
 
-    without: Filters = field(default_factory=list)
+    without: Filters = ()
     """They aren't asked for."""
-    halve: Filters = field(default_factory=list)
+    halve: Filters = ()
     """They have half as many bytes."""
-    free_at_once: Filters = field(default_factory=list)
+    free_at_once: Filters = ()
     """They are freed before the next event."""
-    recompute: Filters = field(default_factory=list)
+    recompute: Filters = ()
     """They are freed when their layer has run, and asked for again when its backward pass begins."""
 
     @property
@@ -55,7 +55,7 @@ def changes_of(terms: Sequence[Term]) -> Changes:
     """The changes that the terms of a filter make."""
     return Changes(
         **{
-            name: [value for term in terms if term.field == field for value in term.values]
+            name: tuple(value for term in terms if term.field == field for value in term.values)
             for field, name in TERMS.items()
         }
     )

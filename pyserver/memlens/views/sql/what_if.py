@@ -49,7 +49,7 @@ def _rows(snapshot: Snapshot, device: Any, settings: Any, *changes: Any) -> Iter
         snapshot,
         device,
         settings=texts[0],
-        changes=Changes(**dict(zip(Changes.__struct_fields__, texts[1:], strict=True))),
+        changes=Changes(**dict(zip(Changes.__struct_fields__, map(tuple, texts[1:]), strict=True))),
     )
     for number, row in enumerate(found.rows):
         failure = row.out_of_memory

@@ -386,7 +386,7 @@ def test_what_is_left_out_is_not_asked_for(made: Callable[[dict[str, Any]], Snap
     for event in allocator.events:
         name = "big" if event["size"] > 4 * MIB else "small"
         event["frames"] = [{"filename": f"/job/{name}.py", "line": 3, "name": name}]
-    found = what_if(made(allocator.snapshot()), changes=Changes(without=["file:big.py"]))
+    found = what_if(made(allocator.snapshot()), changes=Changes(without=("file:big.py",)))
     steps = shown(allocator.events)
     large = {number for kind, number, size, *_ in steps if kind == "malloc" and size > 4 * MIB}
     other = served([step for step in steps if step[0] == "empty" or step[1] not in large])
@@ -462,7 +462,7 @@ FULL = Failure(event=1234, asked_bytes=9 * MIB, missing_bytes=5 * MIB)
 def row(settings: str, mib: int, failure: Failure | None = None, *without: str) -> Run:
     return Run(
         settings=settings,
-        changes=Changes(without=list(without)),
+        changes=Changes(without=without),
         largest=[],
         peak_allocated_bytes=mib * MIB,
         peak_reserved_bytes=mib * MIB,

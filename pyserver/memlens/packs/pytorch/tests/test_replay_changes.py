@@ -99,16 +99,27 @@ PLAIN = [("a", 40), ("b", 20), ("a", 0), ("c", 30), ("b", 0), ("c", 0)]
     [
         (Changes(), 60, 60, "a.py:1 (forward)"),
         # c needs a segment of its own, as 20 MiB are too few
-        (Changes(halve=["file:a.py"]), 50, 70, "c.py:1 (forward)"),
-        (Changes(halve=["file:b.py"]), 50, 50, "a.py:1 (forward)"),
+        (Changes(halve=("file:a.py",)), 50, 70, "c.py:1 (forward)"),
+        (Changes(halve=("file:b.py",)), 50, 50, "a.py:1 (forward)"),
         # b is placed where a was, and c doesn't fit behind it
-        (Changes(free_at_once=["file:a.py"]), 50, 70, "c.py:1 (forward)"),
-        (Changes(free_at_once=["file:c.py"]), 60, 60, "a.py:1 (forward)"),
-        (Changes(without=["file:a.py"]), 50, 50, "c.py:1 (forward)"),
-        (Changes(halve=["file:a.py", "file:b.py", "file:c.py"]), 30, 30, "a.py:1 (forward)"),
+        (Changes(free_at_once=("file:a.py",)), 50, 70, "c.py:1 (forward)"),
+        (Changes(free_at_once=("file:c.py",)), 60, 60, "a.py:1 (forward)"),
+        (Changes(without=("file:a.py",)), 50, 50, "c.py:1 (forward)"),
+        (
+            Changes(
+                halve=(
+                    "file:a.py",
+                    "file:b.py",
+                    "file:c.py",
+                )
+            ),
+            30,
+            30,
+            "a.py:1 (forward)",
+        ),
         # what is left out isn't there to be halved, and what is freed at once is halved as well
-        (Changes(without=["file:a.py"], halve=["file:a.py"]), 50, 50, "c.py:1 (forward)"),
-        (Changes(free_at_once=["file:a.py"], halve=["file:a.py"]), 50, 50, "c.py:1 (forward)"),
+        (Changes(without=("file:a.py",), halve=("file:a.py",)), 50, 50, "c.py:1 (forward)"),
+        (Changes(free_at_once=("file:a.py",), halve=("file:a.py",)), 50, 50, "c.py:1 (forward)"),
     ],
 )
 def test_allocations_are_halved_and_freed_at_once(
@@ -122,7 +133,7 @@ def test_allocations_are_halved_and_freed_at_once(
 
 
 def test_a_layer_is_computed_again_when_its_backward_pass_begins(made: Callable[..., Snapshot]) -> None:
-    found = what_if(made(STEP), changes=Changes(recompute=["file:layer.py"]))
+    found = what_if(made(STEP), changes=Changes(recompute=("file:layer.py",)))
     # recorded: x1, y1, x2, y2 and g2; computed again: y1, y2, x2 and g2, as x1 waits for its own layer
     assert [figures(row) for row in found.rows] == [(42, 50), (32, 50)]
     assert found.again == Again(2, 6, 2)
@@ -135,14 +146,14 @@ def test_a_layer_is_computed_again_when_its_backward_pass_begins(made: Callable[
 
 
 def test_a_single_line_is_computed_again_where_it_is_needed(made: Callable[..., Snapshot]) -> None:
-    found = what_if(made(STEP), changes=Changes(recompute=["layer.py:7"]))
+    found = what_if(made(STEP), changes=Changes(recompute=("layer.py:7",)))
     # x1, x2, y2 and g2: y1 is computed again when y2 and x2 have been released
     assert [figures(row)[0] for row in found.rows] == [42, 34]
     assert found.again == Again(2, 2, 2)
 
 
 def test_what_is_computed_again_is_halved_as_well(made: Callable[..., Snapshot]) -> None:
-    changes = Changes(recompute=["file:layer.py"], halve=["file:layer.py"])
+    changes = Changes(recompute=("file:layer.py",), halve=("file:layer.py",))
     found = what_if(made(STEP), changes=changes)
     # y1 and x1 at half their size, with g1 and g2; before that y1, y2, x2 and g2 were 19
     assert figures(found.rows[1])[0] == 4 + 5 + 6 + 6
@@ -152,7 +163,7 @@ def test_what_died_in_the_forward_pass_is_held_as_in_the_steps_before(made: Call
     # x1, y1, x2 and y2 are live in three segments when 30 MiB more are asked for
     snapshot = made([*STEP, *layer(1), *layer(2), ("z", 30)], capacity=60 * MIB)
     assert what_if(snapshot).rows[0].out_of_memory is not None
-    found = what_if(snapshot, changes=Changes(recompute=["file:layer.py"]))
+    found = what_if(snapshot, changes=Changes(recompute=("file:layer.py",)))
     # the second step's first layer is freed, its second may still be running. x2 takes the place of x1, y2 is placed
     # after y1, and the segment that nothing needs is returned
     assert found.again == Again(3, 12, 3)
@@ -200,19 +211,19 @@ def test_it_is_said_where_the_trace_does_not_show_what_is_computed_again(
     made: Callable[..., Snapshot],
 ) -> None:
     with pytest.raises(BadRequestError, match="none of its C"):
-        what_if(made(PLAIN), changes=Changes(recompute=["file:a.py"]))
+        what_if(made(PLAIN), changes=Changes(recompute=("file:a.py",)))
     with pytest.raises(BadRequestError, match="None of the allocations"):
-        what_if(made(STEP), changes=Changes(recompute=["layer.py:6"]))
+        what_if(made(STEP), changes=Changes(recompute=("layer.py:6",)))
 
 
 def test_what_was_there_before_the_trace_is_changed(made: Callable[..., Snapshot]) -> None:
     # the allocation of a is lost: 40 MiB are live before the first event
     snapshot = made(PLAIN, lost=2)
-    assert [figures(row) for row in what_if(snapshot, changes=Changes(free_at_once=["is:before"])).rows] == [
+    assert [figures(row) for row in what_if(snapshot, changes=Changes(free_at_once=("is:before",))).rows] == [
         (60, 60),
         (50, 70),
     ]
-    found = what_if(snapshot, changes=Changes(halve=["is:before"]))
+    found = what_if(snapshot, changes=Changes(halve=("is:before",)))
     assert [figures(row) for row in found.rows] == [(60, 60), (50, 70)]
     assert found.laid_out_anew
 
@@ -232,7 +243,7 @@ def test_layers_of_real_steps_are_those_of_their_models(
     if layers is None:
         return
     snapshot = looked_at(path)
-    found = what_if(snapshot, 0, changes=Changes(recompute=["size>0"]))
+    found = what_if(snapshot, 0, changes=Changes(recompute=("size>0",)))
     assert found.again is not None
     assert found.again.layers == layers
     assert found.rows[1].peak_allocated_bytes <= found.rows[0].peak_allocated_bytes
@@ -272,12 +283,12 @@ def said(found: WhatIf) -> str:
 
 
 def test_what_changes_come_to_is_said(made: Callable[..., Snapshot]) -> None:
-    found = what_if(made(PLAIN), changes=Changes(halve=["file:b.py"]))
+    found = what_if(made(PLAIN), changes=Changes(halve=("file:b.py",)))
     assert said(found) == (
         "With these allocations halved 50 MiB would have been reserved at the peak instead of 60 MiB. "
         "The largest at the peak is then a.py:1 (forward), with 40 MiB of 50 MiB allocated."
     )
-    found = what_if(made(PLAIN), changes=Changes(halve=["file:b.py"], without=["file:c.py"]))
+    found = what_if(made(PLAIN), changes=Changes(halve=("file:b.py",), without=("file:c.py",)))
     assert said(found).startswith("With these changes ")
 
 
@@ -291,7 +302,7 @@ def test_the_timeline_is_that_of_the_replay(made: Callable[..., Snapshot], kind:
 def check_timeline(snapshot: Snapshot, number: int, kind: str, text: str) -> None:
     """A device's live bytes with changes, in each moment, against the replay's; and what they are made of."""
     changed = device_of(snapshot, number, f"{kind}:{quoted(text)}")
-    changes = Changes(**{kind.replace("-", "_"): [text]})
+    changes = Changes(**{kind.replace("-", "_"): (text,)})
     axis = changed.info.event_axis
     found = what_if(
         snapshot, number, settings=["default"], changes=changes, columns=int(axis.x1 - axis.x0), axis="event"
