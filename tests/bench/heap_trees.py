@@ -137,6 +137,7 @@ def opened(folder: Path, name: str, kind: Any) -> Rows:
 def work(what: str, objects: int, folder: Path, in_memory_bytes: int) -> None:
     """Run the measured work, in the measured process."""
     from memlens.kernels.graph import dominators as kernel
+    from memlens.kernels.graph.columns import References
     from memlens.kernels.graph.referrers import referrers
     from memlens.store.objects.compact import Dominated, compact_tree
     from memlens.store.objects.room import Room, let_go
@@ -155,7 +156,8 @@ def work(what: str, objects: int, folder: Path, in_memory_bytes: int) -> None:
         start = opened(folder, "start", np.uint64)
         target = opened(folder, "target", np.uint32)[: int(start[-1])]
         kind, retains = np.empty(0, np.uint8), np.ones(256, np.uint8)
-        order, idom = room(objects + 1, np.uint32), room(objects + 1, np.uint32)
+        # a hole in a file, as no kind is read
+        references = References(start, target, files(len(target), np.uint8), retains)
 
         def turned() -> tuple[Rows, Rows, Rows]:
             # these are written in order, and read from then on
@@ -166,8 +168,8 @@ def work(what: str, objects: int, folder: Path, in_memory_bytes: int) -> None:
                 let_go(column, 0, len(column))
             return back
 
-        found, _, _ = kernel.dominators(
-            start, target, kind, retains, np.zeros(1, np.uint32), -1, False, turned, order, idom, room
+        found, _, order, idom, _ = kernel.dominators(
+            references, False, np.zeros(1, np.uint32), -1, False, turned, room
         )
         retained = files(found, np.uint64)
         kernel.retained_sizes(

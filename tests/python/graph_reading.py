@@ -89,10 +89,9 @@ def dominated(
         referrers.referrers(start, target, kind, *back)
         return back
 
-    order, idom = np.empty(count + 1, np.uint32), np.empty(count + 1, np.uint32)
-    vertices, _, _ = kernel.dominators(
-        start, target, kind, follows, roots, -1, attached, turned, order, idom, np.empty
-    )  # fmt: skip
+    vertices, _, order, idom, _ = kernel.dominators(
+        References(start, target, kind, follows), True, roots, -1, attached, turned, np.empty
+    )
     sums, retained = np.empty(vertices, np.uint64), np.empty(count, np.uint64)
     dominator = np.empty(count, np.uint32)
     kernel.retained_sizes(order[:vertices], idom[:vertices], vertices, sizes, sums)

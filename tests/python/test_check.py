@@ -21,9 +21,9 @@ from tests.python.test_reports import MADE_OF_TEXT
 
 from memlens.cli.command_line import commands
 from memlens.cli.source_lines import source_line
-from memlens.export.limits.sarif import RULES
-from memlens.views.limits.answers import LimitLine, LimitName
-from memlens.views.limits.baseline import VERSION
+from memlens.export.check.sarif import RULES
+from memlens.views.check.answers import LimitLine, LimitName
+from memlens.views.check.baseline import VERSION
 
 TRACE = ROOT / "samples" / "train.pickle"
 PROFILE = ROOT / "samples" / "words.pb.gz"

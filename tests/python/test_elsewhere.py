@@ -19,7 +19,7 @@ from tests.python.command_line import Done, memlens
 from tests.python.conftest import ROOT
 from tests.python.fleet_cluster import HAS_PACKAGES, PACKAGES, Store, environment
 
-from memlens import stores
+from memlens import remote_files
 from memlens.cli.command_line import commands
 from memlens.cli.options import snapshot
 
@@ -252,7 +252,7 @@ def test_a_url_that_never_ends(
     name: str, site: str, monkeypatch: pytest.MonkeyPatch, own_folders: Path
 ) -> None:
     monkeypatch.setattr(sys, "path", [*sys.path, str(PACKAGES)])
-    monkeypatch.setattr(stores, "UNDECLARED_BYTES", 2 << 20)
+    monkeypatch.setattr(remote_files, "UNDECLARED_BYTES", 2 << 20)
     # of what is read too much the disk would say so
     usage = shutil.disk_usage(own_folders)
     monkeypatch.setattr(shutil, "disk_usage", lambda _folder: usage._replace(free=64 << 20))

@@ -596,12 +596,11 @@ def test_nodes_with_few_and_with_many_children_are_merged_alike(names: int) -> N
     expected = [0]
     for parent, called in zip(parents[1:].tolist(), frames[1:].tolist(), strict=True):
         expected.append(known.setdefault((expected[parent], called), len(known) + 1))
-    merged, above, under, child, sibling = (np.empty(count, np.uint32) for _ in range(5))
+    columns = np.empty((5, count), np.uint32)
     none = np.zeros(names, np.uint8)
     same = np.arange(names, dtype=np.uint32)
-    nodes = kernel.merge(
-        parents, frames, same, none, none, 0, kernel.NO_FOCUS, merged, above, under, child, sibling
-    )
+    nodes = kernel.merge(parents, frames, same, none, none, 0, kernel.NO_FOCUS, columns)
+    merged, above, under, child, sibling = columns
     assert merged.tolist() == expected
     assert list(zip(above[1:nodes].tolist(), under[1:nodes].tolist(), strict=True)) == list(known)
     lists = np.empty(nodes, np.uint32), np.empty(nodes, np.uint32)

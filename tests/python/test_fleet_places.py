@@ -15,7 +15,7 @@ from memlens.errors import BadRequestError
 from memlens.fleet import engine
 from memlens.fleet.listing import files_of
 from memlens.fleet.place import keep, remove_unfinished, url_of
-from memlens.stores import place_of, without_credentials
+from memlens.remote_files import place_of, without_credentials
 
 SECRET = "wJalrXUtnFEMIK7MDENGbPxRfiCY"
 

@@ -34,8 +34,8 @@ from memlens.fleet.tables import (
     columns_of,
 )
 from memlens.packs.ruby.tests import ruby_files
+from memlens.remote_files import place_of
 from memlens.store.snapshot import Snapshot
-from memlens.stores import place_of
 
 
 @pytest.fixture(scope="module")

@@ -51,19 +51,14 @@ class Computed:
         self, graph: SmallGraph, root: int = -1, attach: bool = False, contested: int = EITHER
     ) -> None:
         count = len(graph.edges)
-        self.order, self.idom = np.empty(count + 1, np.uint32), np.empty(count + 1, np.uint32)
         start, target, kind = graph.columns()
-        self.count, self.reachable, self.alone = kernel.dominators(
-            start,
-            target,
-            kind,
-            RETAINS,
+        self.count, self.reachable, self.order, self.idom, self.alone = kernel.dominators(
+            References(start, target, kind, RETAINS),
+            True,
             np.array(graph.roots, np.uint32),
             root,
             attach,
             lambda: turned(start, target, kind),
-            self.order,
-            self.idom,
             np.empty,
             contested,
         )
@@ -797,13 +792,12 @@ def test_a_chain_of_a_million_objects(tmp_path: Path, monkeypatch: pytest.Monkey
     room = Room(tmp_path, 1 << 20)
     start = np.minimum(np.arange(count + 1, dtype=np.uint64), np.uint64(count - 1))
     target, kind = np.arange(1, count, dtype=np.uint32), np.zeros(count - 1, np.uint8)
-    order, idom = room(count + 1, np.uint32), room(count + 1, np.uint32)
-    assert isinstance(getattr(order.base, "obj", None), mmap.mmap)
-    found = kernel.dominators(
-        start, target, kind, RETAINS, np.zeros(1, np.uint32), -1, False, lambda: turned(start, target, kind),
-        order, idom, room,
+    vertices, reachable, order, idom, alone = kernel.dominators(
+        References(start, target, kind, RETAINS), True, np.zeros(1, np.uint32), -1, False,
+        lambda: turned(start, target, kind), room,
     )  # fmt: skip
-    assert found == (count + 1, count + 1, None)
+    assert isinstance(getattr(order.base, "obj", None), mmap.mmap)
+    assert (vertices, reachable, alone) == (count + 1, count + 1, None)
     assert (idom[1:] == np.arange(count, dtype=np.uint32)).all()
     of_vertex, ones = room(count + 1, np.uint64), np.ones(count, np.uint64)
     kernel.retained_sizes(order, idom, count + 1, ones, of_vertex)
@@ -831,12 +825,11 @@ def test_a_million_roots(tmp_path: Path) -> None:
     target = np.empty(2 * count, np.uint32)
     target[::2], target[1::2] = np.arange(count, 2 * count), 2 * count
     kind, roots = np.zeros(2 * count, np.uint8), np.arange(count, dtype=np.uint32)
-    order, idom = np.empty(2 * count + 2, np.uint32), np.empty(2 * count + 2, np.uint32)
-    found = kernel.dominators(
-        start, target, kind[:0], RETAINS, roots, -1, False, lambda: turned(start, target, kind), order, idom,
+    vertices, reachable, order, idom, alone = kernel.dominators(
+        References(start, target, kind, RETAINS), False, roots, -1, False, lambda: turned(start, target, kind),
         np.empty,
     )  # fmt: skip
-    assert found == (2 * count + 2, 2 * count + 2, None)
+    assert (vertices, reachable, alone) == (2 * count + 2, 2 * count + 2, None)
     of_vertex, shallow = np.empty(2 * count + 2, np.uint64), np.ones(2 * count + 1, np.uint64)
     kernel.retained_sizes(order, idom, 2 * count + 2, shallow, of_vertex)
     dominator, retained = np.empty(2 * count + 1, np.uint32), np.empty(2 * count + 1, np.uint64)

@@ -319,7 +319,7 @@ LOOKING = {
     "packs/jvm/places.py": "the user's Java",
     "packs/jvm/source_archives.py": "members of archives of classes",
     "sources/zips.py": "archives of classes",
-    "stores.py": NAMED_BY_FILES,
+    "remote_files.py": NAMED_BY_FILES,
     "views/heap/objects/same_objects.py": "an archive of a file that a filter names, for which the user is asked",
     "views/sql/schema.py": "files of Memlens",
 }
@@ -339,7 +339,7 @@ def test_only_these_modules_look_at_a_disk() -> None:
         "model",
         "packs",
         "server",
-        "stores.py",
+        "remote_files.py",
         "ingest.py",
     ):
         for file in [package / layer] if layer.endswith(".py") else (package / layer).rglob("*.py"):

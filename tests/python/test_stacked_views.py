@@ -25,6 +25,7 @@ from tests.python.tries import tries
 from memlens.errors import MemlensError
 from memlens.ingest import ingest
 from memlens.kernels.trace import stacked
+from memlens.kernels.trace.picture import Lives, Moments
 from memlens.store.files.cache import Cache
 from memlens.store.snapshot import Snapshot
 from memlens.store.trace.peaks import block_peaks
@@ -393,13 +394,13 @@ def test_the_sweep_drops_dead_allocations() -> None:
     sizes = rng.choice(np.array([1, 10, 300, 2000], np.int64), count)
     ends_64 = block_peaks(ends, 64)
     stacks = rng.integers(0, 3, count).astype(np.uint32)
-    sweep = stacked.Sweep(sizes, ends, ends_64, block_peaks(ends_64, 64), stacks)
+    sweep = stacked.Sweep(Lives(sizes, ends, ends_64, block_peaks(ends_64, 64)), stacks)
     moments = (np.arange(columns, dtype=np.uint32) + 1) * np.uint32(moments_per_column)
     stops = np.searchsorted(starts, moments, "right").astype(np.uint32)
     top = 2.0 * max(float(sizes[(starts <= m) & (ends > m)].sum()) for m in moments[::50])
 
     def drawn(first: int, last: int) -> list[set[tuple[int, int, int]]]:
-        laid = sweep.run(moments, stops, first, last, 0.0, top, 1000, 1 << 30)
+        laid = sweep.run(Moments(moments, stops, first, last), 0.0, top, 1000, 1 << 30)
         assert not isinstance(laid, float)
         rects, bands = np.asarray(laid[0]), np.asarray(laid[1])
         result: list[set[tuple[int, int, int]]] = [set() for _ in range(columns)]

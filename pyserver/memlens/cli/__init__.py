@@ -71,6 +71,6 @@ def _files_here(options: argparse.Namespace) -> AbstractContextManager[None]:
     if not not_here(options):
         return contextlib.nullcontext()
     # imported here, because few commands read such
-    from memlens.cli.elsewhere import local_files
+    from memlens.cli.stdin_and_urls import local_files
 
     return local_files(options)

@@ -8,8 +8,8 @@ from typing import TypeVar
 
 from memlens.api.archives import answered, asked, files_in_filter, make_archive_if_missing, with_classes
 from memlens.cli.cache import cache_of
+from memlens.cli.output_file import filter_of
 from memlens.cli.progress import reporter
-from memlens.cli.written import filter_of
 from memlens.errors import MemlensError, named
 from memlens.model.own_libraries import Libraries
 from memlens.store.models import LackingError, devices_of, timeline_of

@@ -5,7 +5,7 @@ from typing import Any
 
 from memlens.errors import FileError, Problem, reason
 from memlens.fleet.place import FleetFile, natural, root_of
-from memlens.stores import Place, identity_of, opened, shown
+from memlens.remote_files import Place, identity_of, opened, shown
 from memlens.texts import Text, phrase
 
 _TREES = frozenset(("file", "ssh"))

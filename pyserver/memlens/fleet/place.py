@@ -11,11 +11,11 @@ from pathlib import Path
 from msgspec import Struct
 
 from memlens.errors import BadRequestError, Problem
+from memlens.remote_files import Place, opened
 from memlens.store.files.cache import partial_folder
 from memlens.store.files.output import Output
 from memlens.store.files.processes import is_running
 from memlens.store.manifest import FILE_NAME as MANIFEST
-from memlens.stores import Place, opened
 from memlens.texts import phrase
 
 _MAGIC = re.compile(r"[*?\[]")

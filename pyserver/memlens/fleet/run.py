@@ -19,7 +19,7 @@ from memlens.fleet.place import FleetFile, remove_unfinished, root_of
 from memlens.fleet.summary import rank_of
 from memlens.fleet.tables import SNAPSHOTS, TABLES, SnapshotRow, Status
 from memlens.fleet.work import Event, Job
-from memlens.stores import Place, place_of
+from memlens.remote_files import Place, place_of
 from memlens.texts import phrase
 
 

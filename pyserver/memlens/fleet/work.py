@@ -22,7 +22,7 @@ from memlens.fleet.place import FleetFile, keep
 from memlens.fleet.reader import Reader, Request
 from memlens.fleet.tables import SCHEMA_VERSION, Status, Summary
 from memlens.formats.containers import ChangedFileError
-from memlens.stores import fetch, identity_now, place_of
+from memlens.remote_files import fetch, identity_now, place_of
 from memlens.texts import phrase
 
 TOPIC = "memlens-fleet"

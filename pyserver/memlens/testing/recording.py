@@ -13,7 +13,7 @@ from memlens.packs import registry
 from memlens.packs.api import Meter, NoMeterError
 from memlens.testing.words import lines_of_file, shown
 from memlens.units import shortened
-from memlens.views.limits.answers import LimitName, bound_of
+from memlens.views.check.answers import LimitName, bound_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -11,8 +11,8 @@ from memlens.store.files.cache import Cache
 from memlens.store.relabel import open_with
 from memlens.store.snapshot import Snapshot
 from memlens.units import format_bytes, plain
-from memlens.views.limits.answers import Limit, LimitLine, LimitName
-from memlens.views.limits.lines import lines_of
+from memlens.views.check.answers import Limit, LimitLine, LimitName
+from memlens.views.check.lines import lines_of
 
 _MOST_LINES = 5
 _LEAST_SHARE = 0.01

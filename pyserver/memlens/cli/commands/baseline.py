@@ -7,11 +7,11 @@ also has what the limits of the arguments or of ``memlens.toml`` or ``pyproject.
 import argparse
 from pathlib import Path
 
+from memlens.cli.check_options import add_limits, limits_of
 from memlens.cli.commands.check import measured_base
-from memlens.cli.limits import add_limits, limits_of
 from memlens.cli.options import add_file, add_force, add_libraries
-from memlens.cli.written import output_of, write_file
-from memlens.views.limits.baseline import encoded
+from memlens.cli.output_file import output_of, write_file
+from memlens.views.check.baseline import encoded
 
 EXAMPLES = ("memlens baseline samples/train.pickle -o base.json",)
 

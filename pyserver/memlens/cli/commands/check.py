@@ -9,26 +9,26 @@ import argparse
 from pathlib import Path
 
 from memlens.cli.ask import ask
+from memlens.cli.check_options import add_against, add_limits, add_lines, limits_of
+from memlens.cli.check_queries import rows_of
 from memlens.cli.columns import Row, say_tables, say_wrapped
 from memlens.cli.each_file import shown_name
 from memlens.cli.failures import failed
-from memlens.cli.limit_queries import rows_of
-from memlens.cli.limits import add_against, add_limits, add_lines, limits_of
 from memlens.cli.options import add_files, add_force, add_json, add_libraries
 from memlens.cli.output import json_line, say
 from memlens.cli.parsers import UsageError
 from memlens.cli.source_lines import source_line
 from memlens.errors import BadRequestError, FileError
-from memlens.export.limits.junit import junit
-from memlens.export.limits.markdown import limits_markdown, outcome
-from memlens.export.limits.sarif import sarif
+from memlens.export.check.junit import junit
+from memlens.export.check.markdown import limits_markdown, outcome
+from memlens.export.check.sarif import sarif
 from memlens.regular_files import content
 from memlens.store.files.output import Output
 from memlens.store.snapshot import Snapshot
 from memlens.texts import Text, phrase
 from memlens.version import own_version
-from memlens.views.limits.answers import CheckedFile, Limit, LimitResult, worst
-from memlens.views.limits.baseline import (
+from memlens.views.check.answers import CheckedFile, Limit, LimitResult, worst
+from memlens.views.check.baseline import (
     BASELINE_LINES,
     MOST_BYTES,
     Baseline,
@@ -37,9 +37,9 @@ from memlens.views.limits.baseline import (
     figures_of_queries,
     with_figures,
 )
-from memlens.views.limits.judging import judged, of_query_rows, unchecked
-from memlens.views.limits.lines import MOST_LINES
-from memlens.views.limits.measuring import of_query
+from memlens.views.check.judging import judged, of_query_rows, unchecked
+from memlens.views.check.lines import MOST_LINES
+from memlens.views.check.measuring import of_query
 from memlens.views.sql.pages import SqlError
 
 EXAMPLES = (

@@ -9,9 +9,9 @@ from typing import TypeVar, assert_never
 from memlens.cli.ask import ask
 from memlens.cli.options import add_device, add_file, add_filter, add_force, add_libraries
 from memlens.cli.output import note_of_cut, say
+from memlens.cli.output_file import output_of, write_file
 from memlens.cli.parsers import UsageError
 from memlens.cli.progress import reporter
-from memlens.cli.written import output_of, write_file
 from memlens.errors import BadRequestError
 from memlens.export.profiles import of_profile
 from memlens.export.samples import Samples

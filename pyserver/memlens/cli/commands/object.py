@@ -7,7 +7,7 @@ from memlens.cli.ask import ask
 from memlens.cli.object_words import WIDEST_NAME, chosen_number, place, reference_words, words
 from memlens.cli.options import add_file, add_force, add_json, add_libraries, add_object, add_top
 from memlens.cli.output import json_line, say
-from memlens.cli.written import output_of
+from memlens.cli.output_file import output_of
 from memlens.units import counted, format_bytes, shortened
 from memlens.views.heap.listing.one_object import ObjectAnswer, describe
 from memlens.views.heap.objects.contents import whole_contents

@@ -12,8 +12,8 @@ from typing import assert_never
 from memlens.cli.ask import ask, check_filter
 from memlens.cli.commands.flame import difference_tree, flame_tree
 from memlens.cli.options import add_file, add_filter, add_libraries, add_out, snapshot
+from memlens.cli.output_file import check_out, write_or_say
 from memlens.cli.parsers import UsageError
-from memlens.cli.written import check_out, write_or_say
 from memlens.export.pictures.flame import flame
 from memlens.export.pictures.sunburst import sunburst
 from memlens.export.pictures.svg import Svg

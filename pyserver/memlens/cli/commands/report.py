@@ -9,7 +9,7 @@ import argparse
 from memlens.cli.ask import ask
 from memlens.cli.compare_heaps import compare_findings
 from memlens.cli.options import add_file, add_libraries, add_out, snapshot
-from memlens.cli.written import check_out, write_or_say
+from memlens.cli.output_file import check_out, write_or_say
 from memlens.export.markdown import markdown
 from memlens.export.report import report
 from memlens.export.summary import findings_table, summary

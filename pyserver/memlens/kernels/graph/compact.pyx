@@ -35,6 +35,19 @@ cdef int larger_first(const void *one, const void *two) noexcept nogil:
     return -1 if left.made < right.made else 1
 
 
+cdef class TypedObjects:
+    """The type, the shallow and the retained bytes of each object; ``types`` is how many types there are."""
+
+    cdef const uint32_t[::1] type_of
+    cdef const uint64_t[::1] shallow, retained
+    cdef size_t types
+
+    def __cinit__(
+        self, const uint32_t[::1] type_of, const uint64_t[::1] shallow, const uint64_t[::1] retained, size_t types
+    ):
+        self.type_of, self.shallow, self.retained, self.types = type_of, shallow, retained, types
+
+
 cdef class CompactTree:
     """Groups the dominator tree of objects.
 
@@ -42,8 +55,7 @@ cdef class CompactTree:
     ``root`` is the object that is node 0, or -1: node 0 is no object then and has the type NONE. Its children are the
     groups of ``tops``, the objects that no object dominates and a root reaches, and last a node of the type NONE, whose
     children are the groups of ``lost``, those that no object dominates and no root reaches; it is left out if there are
-    none. ``type_of``, ``shallow`` and ``retained`` have an item per object;
-    ``types`` is how many there are. The columns of nodes have room for two nodes more than there are objects, ``group``
+    none. The columns of nodes have room for two nodes more than there are objects, ``group``
     gets the node of each object, and ``queue`` is room for an item per object.
     """
 
@@ -61,15 +73,12 @@ cdef class CompactTree:
 
     def __cinit__(
         self,
+        TypedObjects objects not None,
         const uint32_t[::1] begin,
         const uint32_t[::1] child,
-        const uint32_t[::1] type_of,
-        const uint64_t[::1] shallow,
-        const uint64_t[::1] retained,
         long long root,
         const uint32_t[::1] tops,
         const uint32_t[::1] lost,
-        size_t types,
         tuple columns: tuple[U32, U32, U32, U32, U32, U64, U64],
         uint32_t[::1] group,
         uint32_t[::1] queue,
@@ -77,19 +86,19 @@ cdef class CompactTree:
         cdef uint32_t item
         vector_init(&self.children, sizeof(Child))
         vector_init(&self.cursors, 4)
-        self.begin, self.child, self.type_of, self.tops, self.lost = begin, child, type_of, tops, lost
-        self.shallow, self.retained, self.group, self.queue = shallow, retained, group, queue
+        self.begin, self.child, self.tops, self.lost, self.group, self.queue = begin, child, tops, lost, group, queue
+        self.type_of, self.shallow, self.retained = objects.type_of, objects.shallow, objects.retained
         (self.type, self.parent, self.objects, self.first, self.last, self.node_shallow,
          self.node_retained) = columns
-        self.place = <uint32_t *> calloc(types + 1, 4)
+        self.place = <uint32_t *> calloc(objects.types + 1, 4)
         if self.place == NULL:
             raise MemoryError
         self.parent[0] = 0
         self.nodes = 1
         if root >= 0:
             item = <uint32_t> root
-            self.type[0], self.objects[0] = type_of[item], 1
-            self.node_shallow[0], self.node_retained[0] = shallow[item], retained[item]
+            self.type[0], self.objects[0] = self.type_of[item], 1
+            self.node_shallow[0], self.node_retained[0] = self.shallow[item], self.retained[item]
             self.group[item] = 0
             self.queue[0] = item
             self.back = 1

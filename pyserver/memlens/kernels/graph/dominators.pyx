@@ -17,6 +17,7 @@ from libc.string cimport memcpy, memset
 
 from memlens.kernels.base.prefetch cimport prefetch
 from memlens.kernels.base.vectors cimport Vector, vector_free, vector_init, vector_push_u32, vector_reserve
+from memlens.kernels.graph.columns cimport Graph, References
 from memlens.kernels.graph.breadth_first cimport Breadth, begin_breadth, settle, spread
 from memlens.kernels.graph.vertices cimport (
     GIVEN_UP, NO_MEMORY, NO_NUMBER, Search, Sources, add_vertex, is_seen, number_all
@@ -345,38 +346,35 @@ cdef inline void move_up(
 
 
 def dominators(
-    const uint64_t[::1] start,
-    const uint32_t[::1] target,
-    const uint8_t[::1] kind,
-    const uint8_t[::1] retains,
+    References references not None,
+    bint by_kind,
     const uint32_t[::1] roots,
     long long root,
     bint attach,
     referrers: Callable[[], tuple[U64, U32, U8]],
-    uint32_t[::1] order,
-    uint32_t[::1] idom,
     room: Callable[[int, str], npt.NDArray[Any]],
     long long contested=CONTESTED,
-) -> tuple[int, int, U32 | None]:
+) -> tuple[int, int, U32, U32, U32 | None]:
     """Number vertices and compute dominators.
 
-    Returns how many vertices there are, how many of them are reachable, and the immediate dominators of the reachable
-    ones without ``attach``, where that may change one, else None.
+    Returns how many vertices there are, how many of them are reachable, the object of each vertex, its immediate
+    dominator, and the immediate dominators of the reachable ones without ``attach``, where that may change one, else
+    None. The columns have room for one vertex more than there are objects.
 
-    ``start``, ``target`` and ``kind`` are references by source; those count whose kind ``retains`` (an item for each
-    number of a byte), and all of them where ``kind`` is empty. ``referrers()`` returns the same turned around: where
-    those of each object begin, their sources, and their kinds (:func:`memlens.kernels.graph.referrers.referrers`). It
-    is called once, when vertices are numbered, so that another thread can turn them around meanwhile. ``root`` is the
-    graph's own root, or -1, and the search begins at ``roots``. Objects that it doesn't reach follow as vertices:
-    vertex 0 holds them; their references to reachable objects count only with ``attach``: vertex 0 then holds these as
-    well. ``order`` and ``idom`` have room for one vertex more than objects. ``room(items, type)`` returns a column for
-    the work: 17 bytes an object in all, and with ``attach`` 4 more and 4 for what is returned.
-    Targets, sources and roots must be numbers of objects, and kinds below the items of ``retains``. Raises MemoryError.
+    Only the ``references`` that are followed count, or all of them without ``by_kind``. ``referrers()`` returns them
+    turned around: where those of each object begin, their sources, and their kinds
+    (:func:`memlens.kernels.graph.referrers.referrers`). It is called once, when vertices are numbered, so that another
+    thread can turn them around meanwhile. ``root`` is the graph's own root, or -1, and the search begins at ``roots``.
+    Objects that it doesn't reach follow as vertices: vertex 0 holds them; their references to reachable objects count
+    only with ``attach``: vertex 0 then holds these as well. ``room(items, type)`` returns a column, also for the work:
+    that takes 17 bytes an object in all, and with ``attach`` 4 more and 4 for what is returned.
+    Targets, sources and roots must be numbers of objects. Raises MemoryError.
 
     ``contested`` is how many vertices may be left to the rounds of a breadth-first search in any case, see
     ``breadth_first.pxd``; below 0 the search is depth-first from the beginning.
     """
-    cdef uint32_t objects = <uint32_t> (start.shape[0] - 1), vertex
+    cdef const Graph *graph = &references.graph
+    cdef uint32_t objects = <uint32_t> graph.objects, vertex
     cdef size_t space = <size_t> objects + 2
     cdef Search *search
     cdef Breadth breadth
@@ -385,6 +383,8 @@ def dominators(
     cdef const uint64_t[::1] back_start
     cdef const uint32_t[::1] back
     cdef const uint8_t[::1] back_kind
+    cdef object of_vertex = room(objects + 1, "u4"), above = room(objects + 1, "u4")
+    cdef uint32_t[::1] order = of_vertex, idom = above
     cdef uint8_t[::1] held = room(space, "u1")
     cdef uint32_t[::1] number = room(space, "u4")
     cdef uint32_t[::1] parent = room(space, "u4")
@@ -402,10 +402,9 @@ def dominators(
     vector_init(&search.cursors, sizeof(Cursor))
     vector_init(&path, 4)
     vector_init(&crossing, 4)
-    search.start = &start[0]
-    search.target = &target[0] if target.shape[0] else NULL
-    search.kind = &kind[0] if kind.shape[0] else NULL
-    search.retains = sources.retains = &retains[0]
+    search.start, search.target = graph.start, graph.target
+    search.kind = graph.kind if by_kind else NULL
+    search.retains = sources.retains = graph.follows
     search.order, search.number, search.seen = &order[0], &number[0], &seen[0]
     try:
         while True:
@@ -413,7 +412,7 @@ def dominators(
                 search.parent = &idom[0]
                 with nogil:
                     # the depth-first search will need more room
-                    begin_breadth(&breadth, <uint8_t *> &parent[0], space, target.shape[0], contested)
+                    begin_breadth(&breadth, <uint8_t *> &parent[0], space, graph.references, contested)
                     status = number_all(
                         search, spread, True, objects, first_root, roots.shape[0], root, &held[0]
                     )
@@ -446,12 +445,12 @@ def dominators(
             if turned is None:
                 turned = referrers()
                 back_start, back, back_kind = turned
-                if (back_start.shape[0] != start.shape[0] or back.shape[0] != target.shape[0]
-                        or back_kind.shape[0] < kind.shape[0]):
+                if (<size_t> back_start.shape[0] != graph.objects + 1 or <uint64_t> back.shape[0] != graph.references
+                        or by_kind and back_kind.shape[0] < back.shape[0]):
                     raise ValueError("not the same references")
                 sources.start = &back_start[0]
                 sources.source = &back[0] if back.shape[0] else NULL
-                sources.kind = &back_kind[0] if kind.shape[0] else NULL
+                sources.kind = &back_kind[0] if search.kind != NULL else NULL
             sources.apart = search.apart
             if wide:
                 with nogil:
@@ -483,7 +482,7 @@ def dominators(
                 )
         if status < 0:
             raise MemoryError
-        return search.count, search.apart, column
+        return search.count, search.apart, of_vertex, above, column
     finally:
         vector_free(&search.cursors)
         vector_free(&path)

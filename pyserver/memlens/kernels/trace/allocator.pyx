@@ -301,16 +301,36 @@ cdef inline int64_t index_at_or_below(const uint64_t *addresses, size_t count, u
     return <int64_t> low - 1
 
 
-def spans_of_blocks(const uint64_t[::1] addresses, const uint32_t[::1] starts, const uint64_t[::1] bases,
-                    const uint32_t[::1] base_of, const uint64_t[::1] stops, const uint32_t[::1] span_starts,
-                    const uint32_t[::1] span_ends, const uint32_t[::1] by_start, const uint32_t[::1] by_end,
-                    uint32_t[::1] found):
+cdef class Spans:
+    """Ranges of addresses in time.
+
+    ``bases`` are the distinct addresses of spans, ascending; ``base_of`` has the index of each span's address there,
+    and ``stops`` the address after each span. ``by_start`` and ``by_end`` list the spans in the order of their starts
+    and of their ends.
+    """
+
+    cdef const uint64_t[::1] bases, stops
+    cdef const uint32_t[::1] base_of, starts, ends, by_start, by_end
+
+    def __cinit__(
+        self, const uint64_t[::1] bases, const uint32_t[::1] base_of, const uint64_t[::1] stops,
+        const uint32_t[::1] starts, const uint32_t[::1] ends, const uint32_t[::1] by_start,
+        const uint32_t[::1] by_end,
+    ):
+        self.bases, self.base_of, self.stops = bases, base_of, stops
+        self.starts, self.ends, self.by_start, self.by_end = starts, ends, by_start, by_end
+
+
+def spans_of_blocks(
+    const uint64_t[::1] addresses, const uint32_t[::1] starts, Spans spans not None, uint32_t[::1] found
+):
     """Fill ``found`` with the span in which each block is when it begins, NEVER for none.
 
-    Blocks are ordered by ``starts``. ``bases`` are the distinct addresses of spans, ascending; ``base_of`` has the
-    index of each span's address there, and ``stops`` the address after each span. ``by_start`` and ``by_end`` list the
-    spans in the order of their starts and of their ends. Raises MemoryError.
+    Blocks are ordered by ``starts``. Raises MemoryError.
     """
+    cdef const uint64_t[::1] bases = spans.bases, stops = spans.stops
+    cdef const uint32_t[::1] base_of = spans.base_of, span_starts = spans.starts, span_ends = spans.ends
+    cdef const uint32_t[::1] by_start = spans.by_start, by_end = spans.by_end
     cdef Bits bits
     cdef uint32_t *current
     cdef size_t index, span_count = span_starts.shape[0], next_start = 0, next_end = 0

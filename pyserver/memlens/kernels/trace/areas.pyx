@@ -17,7 +17,9 @@ from memlens.kernels.base.bits cimport lowest_bit
 from memlens.kernels.base.vectors cimport (
     Vector, vector_init, vector_reserve, vector_extend, vector_push, vector_free, column_of,
 )
-from memlens.kernels.trace.picture cimport RECT_BYTES, BAND_BYTES, Columns, columns_init, column_of_end, collect
+from memlens.kernels.trace.picture cimport (
+    BAND_BYTES, RECT_BYTES, Columns, Lives, Moments, collect, column_of_end, columns_init,
+)
 from memlens.kernels.trace.strips cimport (
     Band, Rect, Strips, add_item, close_all, quantum, replace_items, strips_begin, strips_free, strips_init,
     take_strips,
@@ -50,16 +52,19 @@ cdef struct Visible:
     uint8_t group, lit
 
 
-def live_by_group(const int64_t[::1] sizes, const uint32_t[::1] ends, const uint32_t[::1] ends_64,
-                  const uint32_t[::1] ends_4096, const Code[::1] codes: U8 | U32, const uint8_t[::1] lit,
-                  const uint32_t[::1] moments, const uint32_t[::1] stops, size_t first_column, size_t last_column,
-                  int64_t[:, :, ::1] sums, int64_t least_bytes) -> Buffer:
-    """Sum the live allocations in columns ``[first_column, last_column)`` by group.
+def live_by_group(
+    Lives lives not None, const Code[::1] codes: U8 | U32, const uint8_t[::1] lit, Moments shown not None,
+    int64_t[:, :, ::1] sums, int64_t least_bytes,
+) -> Buffer:
+    """Sum the live allocations in the ``shown`` columns by group.
 
     ``codes`` has the group of each allocation. ``sums``, int64[layers, columns, groups], must be zeros; it has one, two
     or three layers: bytes, the number of allocations, and the bytes of those that ``lit`` flags. Returns the
     allocations of at least ``least_bytes``, with the columns that show them. Raises MemoryError.
     """
+    cdef const int64_t[::1] sizes = lives.sizes
+    cdef const uint32_t[::1] ends = lives.ends, moments = shown.moments, stops = shown.stops
+    cdef size_t first_column = shown.first, last_column = shown.last
     cdef Columns columns
     cdef Vector arrivals, visible
     cdef Visible one
@@ -75,7 +80,7 @@ def live_by_group(const int64_t[::1] sizes, const uint32_t[::1] ends, const uint
             columns_init(&columns, &moments[0], first_column, last_column)
             for column in range(first_column, last_column):
                 arrivals.count = 0
-                at = collect(&ends[0], &ends_64[0], &ends_4096[0], start, stops[column], moments[column],
+                at = collect(&ends[0], &lives.ends_64[0], &lives.ends_4096[0], start, stops[column], moments[column],
                              <size_t> -1, &arrivals)
                 if at == <size_t> -1:
                     failed = True
@@ -119,13 +124,37 @@ def live_by_group(const int64_t[::1] sizes, const uint32_t[::1] ends, const uint
     return column_of(&visible, b"T{q:size:I:row:H:x0:H:x1:B:group:B:lit:xxxxxx}")
 
 
+cdef class Slots:
+    """Visible allocations in slots, 64 to a block, by the columns that show them.
+
+    Those of group ``g`` are in the blocks from ``blocks_of[g]`` on, from bottom to top. ``sizes``, ``rows`` and ``lit``
+    are by slot. Column ``c`` is the first to show the slots ``entering[entering_from[c]:entering_from[c + 1]]``;
+    ``leaving`` has those that it no longer shows in the same way.
+    """
+
+    cdef const uint32_t[::1] blocks_of, rows, entering, entering_from, leaving, leaving_from
+    cdef const int64_t[::1] sizes
+    cdef const uint8_t[::1] lit
+
+    def __cinit__(
+        self, const uint32_t[::1] blocks_of, const int64_t[::1] sizes, const uint32_t[::1] rows,
+        const uint8_t[::1] lit, const uint32_t[::1] entering, const uint32_t[::1] entering_from,
+        const uint32_t[::1] leaving, const uint32_t[::1] leaving_from,
+    ):
+        self.blocks_of, self.sizes, self.rows, self.lit = blocks_of, sizes, rows, lit
+        self.entering, self.entering_from = entering, entering_from
+        self.leaving, self.leaving_from = leaving, leaving_from
+
+
 cdef class _Layout:
     """Turns sums and allocations, column by column, into rects."""
 
     cdef Strips strips
     cdef Vector slivers, band_of, bits, block_sums
+    cdef Slots slots
 
-    def __cinit__(self):
+    def __cinit__(self, Slots slots):
+        self.slots = slots
         strips_init(&self.strips)
         vector_init(&self.slivers, sizeof(Rect))
         vector_init(&self.band_of, 4)
@@ -174,10 +203,11 @@ cdef class _Layout:
         rect.band, rect.leader = band, NONE
         return vector_push(&self.slivers, &rect)
 
-    cdef int lay_group(self, uint32_t column, size_t group, int64_t below, int64_t total, int64_t lit_bytes,
-                       const uint32_t[::1] blocks_of, const int64_t[::1] sizes, const uint32_t[::1] rows,
-                       const uint8_t[::1] lit) noexcept nogil:
+    cdef int lay_group(
+        self, uint32_t column, size_t group, int64_t below, int64_t total, int64_t lit_bytes
+    ) noexcept nogil:
         """Lay out a group that extends into the viewport, from bottom to top."""
+        cdef const uint32_t *blocks_of = &self.slots.blocks_of[0]
         cdef uint64_t *bits = <uint64_t *> self.bits.data
         cdef int64_t *block_sums = <int64_t *> self.block_sums.data
         cdef int64_t at = below, top = below + total
@@ -195,15 +225,17 @@ cdef class _Layout:
                     slot = block * 64 + lowest_bit(left)
                     left &= left - 1
                     q0 = quantum(&self.strips, at)
-                    at += sizes[slot]
+                    at += self.slots.sizes[slot]
                     q1 = quantum(&self.strips, at)
-                    if lit_bytes and lit[slot]:
-                        lit_bytes -= sizes[slot]
+                    if lit_bytes and self.slots.lit[slot]:
+                        lit_bytes -= self.slots.sizes[slot]
                     if q1 > q0:
-                        band = self.band(slot, sizes[slot], rows[slot])
+                        band = self.band(slot, self.slots.sizes[slot], self.slots.rows[slot])
                         if band == NONE:
                             return -1
-                        if add_item(&self.strips, <uint32_t> slot + shift, band, rows[slot], NONE, q0, q1) < 0:
+                        if add_item(
+                            &self.strips, <uint32_t> slot + shift, band, self.slots.rows[slot], NONE, q0, q1
+                        ) < 0:
                             return -1
             else:
                 at += block_sums[block]
@@ -226,23 +258,22 @@ cdef class _Layout:
 
 
 def lay_out(
-    const int64_t[:, :, ::1] sums, const uint32_t[::1] blocks_of, const int64_t[::1] sizes, const uint32_t[::1] rows,
-    const uint8_t[::1] lit, const uint32_t[::1] entering, const uint32_t[::1] entering_from,
-    const uint32_t[::1] leaving, const uint32_t[::1] leaving_from, size_t first_column, size_t last_column, double y0,
-    double y1, uint32_t pixel_rows, size_t most_bytes,
+    const int64_t[:, :, ::1] sums, Slots slots not None, Moments shown not None, double y0, double y1,
+    uint32_t pixel_rows, size_t most_bytes,
 ) -> tuple[Buffer, Buffer] | float:
-    """Lay out columns ``[first_column, last_column)``; groups are stacked in the order of their numbers.
+    """Lay out the ``shown`` columns; groups are stacked in the order of their numbers.
 
-    ``sums`` are those of :func:`live_by_group`. Visible allocations have slots, 64 to a block; those of group ``g``
-    are in the blocks from ``blocks_of[g]`` on, from bottom to top. ``sizes``, ``rows`` and ``lit`` are by slot. Column
-    ``c`` is the first to show the slots ``entering[entering_from[c]:entering_from[c + 1]]``; ``leaving`` has those that
-    it no longer shows in the same way.
+    ``sums`` are those of :func:`live_by_group`.
 
     Returns ``(rects, bands)``, or if these would take more than ``most_bytes`` of a packed answer, roughly the factor
     by which they exceed it. The ``band`` of a merged rect consists of :data:`GROUP_MASK` and :data:`LIT_BIT`.
     """
-    cdef _Layout layout = _Layout.__new__(_Layout)
-    cdef size_t column, group, number, slot, done = 0, groups = sums.shape[2], blocks = blocks_of[groups]
+    cdef _Layout layout = _Layout(slots)
+    cdef const uint32_t[::1] entering = slots.entering, entering_from = slots.entering_from
+    cdef const uint32_t[::1] leaving = slots.leaving, leaving_from = slots.leaving_from
+    cdef const int64_t[::1] sizes = slots.sizes
+    cdef size_t first_column = shown.first, last_column = shown.last
+    cdef size_t column, group, number, slot, done = 0, groups = sums.shape[2], blocks = slots.blocks_of[groups]
     cdef bint has_lit = sums.shape[0] > LIT, same
     cdef int64_t below, total
     cdef int status = 0
@@ -288,8 +319,7 @@ def lay_out(
                 # a group without visible height may still have something to highlight
                 if is_seen and quantum(&layout.strips, below) < layout.strips.limit_q and total > 0:
                     status = layout.lay_group(
-                        <uint32_t> column, group, below, total, sums[LIT, column, group] if has_lit else 0,
-                        blocks_of, sizes, rows, lit,
+                        <uint32_t> column, group, below, total, sums[LIT, column, group] if has_lit else 0
                     )
                     if status < 0:
                         break

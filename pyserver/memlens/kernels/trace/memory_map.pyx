@@ -13,7 +13,9 @@ from libc.string cimport memset
 from memlens.kernels.base.vectors cimport (
     Vector, vector_init, vector_reserve, vector_push_u32, vector_free, column_of,
 )
-from memlens.kernels.trace.picture cimport RECT_BYTES, BAND_BYTES, Columns, columns_init, column_of_end, collect
+from memlens.kernels.trace.picture cimport (
+    BAND_BYTES, RECT_BYTES, Columns, Lives, Moments, collect, column_of_end, columns_init,
+)
 
 cdef uint32_t NONE = <uint32_t> 0xFFFFFFFF
 cdef uint32_t MERGED = <uint32_t> 0x80000000
@@ -130,21 +132,22 @@ cdef class Layer:
         if self.nodes.room > MOST_KEPT:
             vector_free(&self.nodes)
 
-    def gather(self, const uint32_t[::1] ends, const uint32_t[::1] ends_64, const uint32_t[::1] ends_4096,
-               const int64_t[::1] ys, const int64_t[::1] sizes, const uint32_t[::1] stops, const uint32_t[::1] moments,
-               uint32_t first, uint32_t last, double y0, double y1, uint32_t rows, size_t most_bytes) -> float:
-        """Separate the visible items into rects of their own and thin ones. Items are ordered by their starts.
+    def gather(
+        self, Lives lives not None, const int64_t[::1] ys, Moments shown not None, double y0, double y1, uint32_t rows,
+        size_t most_bytes,
+    ) -> float:
+        """Separate the visible items into rects of their own and thin ones. ``ys`` has the height of each.
 
-        ``moments`` has the moment of each column, ascending from ``first`` to ``last``, and ``stops`` how many items
-        have started by then. ``ends_64`` and ``ends_4096`` have the largest end of each 64 and each 4,096 items.
         Returns 0, or roughly the factor by which the rects exceed ``most_bytes``. Raises MemoryError.
         """
+        cdef const uint32_t[::1] ends = lives.ends, moments = shown.moments, stops = shown.stops
+        cdef uint32_t first = <uint32_t> shown.first, last = <uint32_t> shown.last
         cdef Columns columns
         cdef uint32_t column, seen = 0
         cdef size_t at = 0
         cdef int status = 0
         cdef double expected
-        self.first, self.last, self.row_count, self.sizes = first, last, rows, sizes
+        self.first, self.last, self.row_count, self.sizes = first, last, rows, lives.sizes
         self.row_bytes = (y1 - y0) / rows
         for column in range(QUANTA - 1):
             # an excess of a thousandth of a quarter is ignored
@@ -160,7 +163,7 @@ cdef class Layer:
         if first >= last or ends.shape[0] == 0:
             return 0.0
         with nogil:
-            expected = self.expected_bytes(ends, ends_64, ends_4096, &ys[0], stops, moments, y0, y1)
+            expected = self.expected_bytes(lives, shown, &ys[0], y0, y1)
         expected /= max(most_bytes, 1)
         if expected > SURE_EXCESS:
             return expected
@@ -170,7 +173,7 @@ cdef class Layer:
                 (<uint32_t *> self.begins.data)[column] = <uint32_t> self.thin.count
                 self.arrivals.count = 0
                 if collect(
-                    &ends[0], &ends_64[0], &ends_4096[0], at, stops[column], moments[column], ends.shape[0],
+                    &ends[0], &lives.ends_64[0], &lives.ends_4096[0], at, stops[column], moments[column], ends.shape[0],
                     &self.arrivals,
                 ) == <size_t> -1:
                     status = -1
@@ -188,21 +191,20 @@ cdef class Layer:
             return 0.0
         return <double> self.packed_bytes() / max(most_bytes, 1) * (last - first) / seen
 
-    cdef double expected_bytes(self, const uint32_t[::1] ends, const uint32_t[::1] ends_64,
-                               const uint32_t[::1] ends_4096, const int64_t *ys, const uint32_t[::1] stops,
-                               const uint32_t[::1] moments, double y0, double y1) noexcept nogil:
+    cdef double expected_bytes(self, Lives lives, Moments shown, const int64_t *ys, double y0, double y1) noexcept nogil:
         """Estimate from every eighth column how many bytes the items at least a row tall take; 0 for few items."""
         cdef size_t index, tall = 0
         cdef uint32_t column, group, item
         cdef double low, high
+        cdef const uint32_t *stops = &shown.stops[0]
         if stops[self.last - 1] - stops[self.first] < FEW_ITEMS:
             return 0
         for group in range((self.last - self.first) // SAMPLED):
             column = self.first + group * SAMPLED + SAMPLED // 2
             self.arrivals.count = 0
             if collect(
-                &ends[0], &ends_64[0], &ends_4096[0], stops[column - 1], stops[column], moments[column], ends.shape[0],
-                &self.arrivals,
+                &lives.ends[0], &lives.ends_64[0], &lives.ends_4096[0], stops[column - 1], stops[column],
+                shown.moments[column], lives.ends.shape[0], &self.arrivals,
             ) == <size_t> -1:
                 return 0
             for index in range(self.arrivals.count):

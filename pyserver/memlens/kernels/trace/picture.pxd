@@ -1,6 +1,6 @@
 # Shared by the kernels of pictures over time: the columns, and the search for the allocations that are live in them.
 
-from libc.stdint cimport uint16_t, uint32_t
+from libc.stdint cimport int64_t, uint16_t, uint32_t
 
 from memlens.kernels.base.vectors cimport Vector, vector_reserve
 
@@ -8,6 +8,16 @@ cdef enum:
     GUESSES = 4096
     RECT_BYTES = 17         # in the packed buffer
     BAND_BYTES = 17
+
+
+cdef class Lives:
+    cdef const int64_t[::1] sizes
+    cdef const uint32_t[::1] ends, ends_64, ends_4096
+
+
+cdef class Moments:
+    cdef const uint32_t[::1] moments, stops
+    cdef size_t first, last
 
 
 cdef struct Columns:

@@ -16,7 +16,9 @@ from memlens.kernels.base.bits cimport highest_bit, lowest_bit
 from memlens.kernels.base.vectors cimport (
     Vector, vector_init, vector_reserve, vector_push, vector_free, column_of,
 )
-from memlens.kernels.trace.picture cimport RECT_BYTES, BAND_BYTES, Columns, columns_init, column_of_end, collect
+from memlens.kernels.trace.picture cimport (
+    BAND_BYTES, RECT_BYTES, Columns, Lives, Moments, collect, column_of_end, columns_init,
+)
 from memlens.kernels.trace.strips cimport (
     Band, Strips, add_item, close_all, quantum, replace_items, strips_begin, strips_free, strips_init, take_strips,
 )
@@ -119,10 +121,9 @@ cdef inline uint32_t popcount(uint64_t word) noexcept nogil:
 cdef class Sweep:
     """Lays out the columns of one viewport; see :func:`memlens.views.trace.picture.viewport.viewport`."""
 
+    cdef Lives lives
     cdef const int64_t[::1] sizes
     cdef const uint32_t[::1] ends
-    cdef const uint32_t[::1] ends_64
-    cdef const uint32_t[::1] ends_4096
     cdef const uint32_t[::1] stacks
     cdef Vector slots, blocks, found, heads
     cdef Strips strips              # its items are allocations, or runs of thin ones
@@ -137,13 +138,8 @@ cdef class Sweep:
     cdef size_t most_bytes
     cdef size_t done                # finished columns
 
-    def __cinit__(self, const int64_t[::1] sizes, const uint32_t[::1] ends, const uint32_t[::1] ends_64,
-                  const uint32_t[::1] ends_4096, const uint32_t[::1] stacks):
-        self.sizes = sizes
-        self.stacks = stacks
-        self.ends = ends
-        self.ends_64 = ends_64
-        self.ends_4096 = ends_4096
+    def __cinit__(self, Lives lives not None, const uint32_t[::1] stacks):
+        self.lives, self.sizes, self.ends, self.stacks = lives, lives.sizes, lives.ends, stacks
         vector_init(&self.slots, sizeof(Slot))
         vector_init(&self.blocks, sizeof(Block))
         strips_init(&self.strips)
@@ -311,8 +307,8 @@ cdef class Sweep:
         while self.frontier < stop and not self.is_full():
             self.found.count = 0
             self.frontier = collect(
-                &self.ends[0], &self.ends_64[0], &self.ends_4096[0], self.frontier, stop, self.columns.moments[column],
-                most, &self.found,
+                &self.ends[0], &self.lives.ends_64[0], &self.lives.ends_4096[0], self.frontier, stop,
+                self.columns.moments[column], most, &self.found,
             )
             if self.frontier == NOT_FOUND:
                 return -1
@@ -491,11 +487,12 @@ cdef class Sweep:
                 return -1
         return close_all(&self.strips, last_column)
 
-    def run(self, const uint32_t[::1] moments, const uint32_t[::1] stops, size_t first_column, size_t last_column,
-            double y0, double y1, uint32_t rows, size_t most_bytes) -> tuple[Buffer, Buffer] | float:
-        """Lay out columns ``[first_column, last_column)`` of the ascending ``moments``; the others stay empty.
+    def run(
+        self, Moments shown not None, double y0, double y1, uint32_t rows, size_t most_bytes
+    ) -> tuple[Buffer, Buffer] | float:
+        """Lay out the ``shown`` columns.
 
-        ``stops[column]`` is how many allocations have started by its moment. Returns ``(rects, bands)``, or if these
+        Returns ``(rects, bands)``, or if these
         would take more than ``most_bytes`` of a packed answer, roughly the factor by which they exceed it.
         """
         cdef int status = 0
@@ -506,12 +503,12 @@ cdef class Sweep:
             self.threshold += 1
         self.most_bytes = most_bytes
         self.done = 0
-        if first_column < last_column:
+        if shown.first < shown.last:
             with nogil:
-                columns_init(&self.columns, &moments[0], first_column, last_column)
-                status = self.sweep(&stops[0])
+                columns_init(&self.columns, &shown.moments[0], shown.first, shown.last)
+                status = self.sweep(&shown.stops[0])
         if status < 0:
             raise MemoryError
         if self.packed_bytes() > most_bytes:
-            return <double> self.packed_bytes() / max(most_bytes, 1) * (last_column - first_column) / self.done
+            return <double> self.packed_bytes() / max(most_bytes, 1) * (shown.last - shown.first) / self.done
         return take_strips(&self.strips)

@@ -126,25 +126,26 @@ cdef uint32_t child_of(Tree *tree, uint32_t parent, uint32_t name) noexcept nogi
 
 def merge(const uint32_t[::1] parents, const uint32_t[::1] frames, const uint32_t[::1] names,
           const uint8_t[::1] folding, const uint8_t[::1] hidden, uint32_t focus, int focus_mode,
-          uint32_t[::1] merged, uint32_t[::1] new_parents, uint32_t[::1] new_names, uint32_t[::1] child,
-          uint32_t[::1] sibling) -> int:
+          uint32_t[:, ::1] columns) -> int:
     """Merge a prefix tree of frames into one of names, and return the number of its nodes, including the root.
 
     The name of a frame is ``names[frame]``. A ``hidden`` name is left out, and its callees become callees of its
     caller. A name that FOLDS is merged with a caller of the same name. If the callees of a PASSED name become callees
     of its caller (see :data:`FOLDS`), the name keeps a box, with only the value of stacks that end in it.
 
-    ``merged`` receives each node's number in the new tree, NEVER for nodes that the focus leaves out. The columns of
-    the new tree have room for as many nodes as the old one has: ``new_parents``, ``new_names``, and the lists of
-    children (see :func:`families`). Raises ValueError for a tree whose numbers are out of order, and MemoryError.
+    The first of five ``columns`` receives each node's number in the new tree, NEVER for nodes that the focus leaves
+    out. The others are columns of the new tree, with room for as many nodes as the old one has: parents, names, and the
+    lists of children (see :func:`families`). Raises ValueError for a tree whose numbers are out of order, and MemoryError.
     """
     cdef size_t node, nodes = parents.shape[0]
     cdef uint32_t parent, name, above, beyond
     cdef uint64_t seed = int.from_bytes(os.urandom(8), "little") | 1
     cdef Tree tree
     cdef bint failed = False, damaged = False
+    cdef uint32_t[::1] merged = columns[0]
     cdef uint8_t *reached = <uint8_t *> calloc(nodes + 1 if focus_mode else 1, 1)
-    tree.parents, tree.names, tree.child, tree.sibling = &new_parents[0], &new_names[0], &child[0], &sibling[0]
+    tree.parents, tree.names = &columns[1, 0], &columns[2, 0]
+    tree.child, tree.sibling = &columns[3, 0], &columns[4, 0]
     tree.parents[0] = tree.names[0] = NONE
     tree.child[0] = tree.sibling[0] = 0
     tree.count = 1

@@ -105,8 +105,8 @@ def graph_of(snapshot: Snapshot, maps: SourceMaps, *, is_redacted: bool = False)
         walks = pool.submit(_walk, snapshot)
         unread = None if snapshot.scopes is None else unread_variables(snapshot, snapshot.scopes)
         places = places_of(
-            references, snapshot.edge_type("internal"), snapshot.objects.name, snapshot.texts, snapshot.functions,
-            snapshot.trace, snapshot.locations, None if unread is None else unread.declared, maps,
+            snapshot.edges(), snapshot.objects.name, snapshot.texts, snapshot.functions, snapshot.trace,
+            snapshot.locations, None if unread is None else unread.declared, maps,
         )  # fmt: skip
         owned = walks.result()
     roots, root_kinds = _roots(snapshot)
@@ -178,11 +178,9 @@ def _targets(snapshot: Snapshot, item: int) -> U32:
 
 def _mark_uncounted(snapshot: Snapshot, owned: U8, tables: U64) -> None:
     """Mark references that DevTools excludes from dominators, by kinds with numbers after the file's."""
-    references = snapshot.references
     kernel.mark_uncounted(
-        references.start, references.target, references.kind, references.name, snapshot.objects.ids, tables,
-        owned, snapshot.root, len(snapshot.edge_types), snapshot.edge_type("shortcut"),
-        snapshot.edge_type("internal"),
+        snapshot.edges(), snapshot.references.kind, snapshot.objects.ids, tables, owned, snapshot.root,
+        snapshot.edge_type("shortcut"),
     )  # fmt: skip
 
 

@@ -19,6 +19,7 @@ from memlens.formats.redaction.own_names import OwnNames
 from memlens.model.distinct import distinct, without
 from memlens.model.libraries import library_of
 from memlens.packs.v8.kernels import places as kernel
+from memlens.packs.v8.kernels.edges import Edges
 from memlens.packs.v8.keys import PARTS_OF_CODE
 from memlens.packs.v8.places import path_of
 from memlens.packs.v8.snapshot import Snapshot
@@ -124,10 +125,13 @@ class _Theirs:
         ids, script = np.unique(locations["script_id"], return_inverse=True)
         named = np.zeros(len(ids) + 1, np.uint32)
         texts, references = snapshot.texts, self._references
-        kernel.name_scripts(
-            rows_of, script.astype(np.uint64), locations.get("script_object_index", np.empty(0, np.uint32)),
+        edges = Edges(
             references.start, references.target, references.kind, self._edge_names.astype(np.uint32),
-            texts.mask(_SHARED), texts.mask(*_SCRIPT), snapshot.edge_type("internal"), self._objects.name, named,
+            len(snapshot.edge_types), snapshot.edge_type("internal"),
+        )  # fmt: skip
+        kernel.name_scripts(
+            rows_of, script.astype(np.uint64), locations.get("script_object_index", np.empty(0, np.uint32)), edges,
+            texts.mask(_SHARED), texts.mask(*_SCRIPT), self._objects.name, named,
         )  # fmt: skip
         is_own = np.array([not library_of(path_of(texts[number])) for number in named.tolist()])
         return objects[is_own[script]].astype(np.intp)

@@ -19,10 +19,11 @@ from memlens.model.frames import (
     kind_by_file,
     profiled_frame,
 )  # fmt: skip
-from memlens.model.graph import NONE, PLACE_DTYPE, References
+from memlens.model.graph import NONE, PLACE_DTYPE
 from memlens.model.profile import StackTree
 from memlens.model.texts import Texts
 from memlens.packs.v8.kernels import places as kernel
+from memlens.packs.v8.kernels.edges import Edges
 from memlens.packs.v8.source_maps import SourceMap, SourceMaps
 from memlens.texts import phrase
 
@@ -179,8 +180,7 @@ def path_of(script: str) -> str:
 
 
 def places_of(
-    references: References,
-    internal: int,
+    edges: Edges,
     names: U32,
     texts: Texts,
     functions: Functions | None,
@@ -189,7 +189,7 @@ def places_of(
     declared: Declared | None,
     maps: SourceMaps,
 ) -> Places:
-    """All frames and source lines. ``internal`` is the file's number for internal references, or -1."""
+    """All frames and source lines."""
     frames = _Frames(texts, maps)
     tree = stacks = allocated = None
     lost = 0
@@ -198,7 +198,7 @@ def places_of(
         lost = int(np.count_nonzero(~np.isin(trace.nodes, trace.ids) & (trace.nodes != 0)))
     places = np.empty(0, PLACE_DTYPE)
     if locations is not None:
-        places = _definitions(locations, references, internal, names, texts, frames)
+        places = _definitions(locations, edges, names, texts, frames)
     of_functions = np.empty(0, np.uint32) if declared is None else _declared(declared, places, frames)
     return Places(
         Frames(frames.all(), np.zeros(2, np.uint64), np.empty(0, np.uint32)), tree, stacks, allocated, places,
@@ -235,8 +235,7 @@ def _stacks(trace: TraceRows, functions: Functions, frames: _Frames) -> tuple[St
 
 def _definitions(
     locations: dict[str, Rows],
-    references: References,
-    internal: int,
+    edges: Edges,
     names: U32,
     texts: Texts,
     frames: _Frames,
@@ -254,9 +253,8 @@ def _definitions(
     script = ids if int(ids.max(initial=0)) <= count else first_equal(ids).astype(np.uint64)
     named = np.zeros(int(script.max(initial=0)) + 1, np.uint32)
     kernel.name_scripts(
-        rows_of, script, locations.get("script_object_index", _NOTHING),
-        references.start, references.target, references.kind, references.name,
-        texts.mask("shared"), texts.mask("script", "script_or_debug_info"), internal, names, named,
+        rows_of, script, locations.get("script_object_index", _NOTHING), edges,
+        texts.mask("shared"), texts.mask("script", "script_or_debug_info"), names, named,
     )  # fmt: skip
     used = np.zeros(len(texts), np.uint8)
     rows = np.empty(kernel.count_places(rows_of, script, locations["line"], named, used), PLACE_DTYPE)

@@ -9,6 +9,7 @@ from msgspec import Struct
 from memlens.arrays import I64, U8
 from memlens.model.graph import NONE, Objects, References
 from memlens.model.texts import Texts
+from memlens.packs.v8.kernels.edges import Edges
 from memlens.packs.v8.places import Functions, TraceRows
 
 
@@ -53,6 +54,14 @@ class Snapshot(Struct):
     scopes: Scopes | None = None
     has_unknown_scopes: bool = False
     """Whether the file has scopes that are damaged or in another layout."""
+
+    def edges(self) -> Edges:
+        """The references as kernels take them."""
+        columns = self.references
+        return Edges(
+            columns.start, columns.target, columns.kind, columns.name, len(self.edge_types),
+            self.edge_type("internal"),
+        )  # fmt: skip
 
     def edge_type(self, name: str) -> int:
         """The number of a kind of references, -1 if the file has none."""

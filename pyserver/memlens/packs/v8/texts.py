@@ -79,15 +79,14 @@ def joined_texts(snapshot: Snapshot, before: Interned) -> JoinedTexts | None:
     if not len(chosen):
         return None
     # no object has the number of a missing string
-    internal, first, second = snapshot.edge_type("internal"), *map(snapshot.text_number, ("first", "second"))
-    references, objects, texts = snapshot.references, snapshot.objects, snapshot.texts
+    parts = snapshot.text_number("first"), snapshot.text_number("second")
+    objects, texts = snapshot.objects, snapshot.texts
     # in a redacted file that name is gone as well, and strings that contain a slice stay unknown
     is_string = snapshot.is_of_type("string")
     is_string |= snapshot.is_named(snapshot.is_of_type(_SLICED), texts.mask(UNKNOWN_PART))
     most = _MOST_BYTES + _MOST_BYTES_OF_OBJECT * len(objects.ids)
     joined = Joined(
-        references.start, references.target, references.kind, references.name, len(snapshot.edge_types), internal,
-        first, second, chosen, is_string, objects.name, texts.utf8, texts.end, len(before), most,
-    )  # fmt: skip
+        snapshot.edges(), parts, chosen, is_string, objects.name, texts.utf8, texts.end, len(before), most
+    )
     numbers, utf8, ends = map(np.asarray, joined.take())
     return JoinedTexts(chosen, numbers, Texts(utf8, ends), joined.left_out)

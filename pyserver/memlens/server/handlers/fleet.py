@@ -16,6 +16,7 @@ from memlens.fleet.database import reading
 from memlens.fleet.place import url_of
 from memlens.fleet.questions.heat_map import HeatMap, heat_map
 from memlens.local_paths import below, is_local
+from memlens.remote_files import fetch, place_of
 from memlens.server.handlers.workspace import refresh_lenses
 from memlens.server.protocol.base import Done
 from memlens.server.protocol.fleet import (
@@ -30,7 +31,6 @@ from memlens.server.protocol.snapshots import ProgressParams
 from memlens.server.sources import Sources
 from memlens.server.wire import answer
 from memlens.store.files.disk import make_folder
-from memlens.stores import fetch, place_of
 from memlens.texts import phrase
 from memlens.units import plain_name
 

@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from memlens.arrays import U32, U64
-from memlens.kernels.graph.compact import CompactTree
+from memlens.kernels.graph.compact import CompactTree, TypedObjects
 from memlens.store.objects.room import Room, let_go
 
 Rows = npt.NDArray[Any]
@@ -60,8 +60,8 @@ def compact_tree(
     tops = dominated.tops
     is_lost = is_unreached[tops]
     tree = CompactTree(
-        dominated.begin, dominated.member, type_of, shallow, retained, -1 if root is None else root,
-        tops[~is_lost], tops[is_lost], types,
+        TypedObjects(type_of, shallow, retained, types), dominated.begin, dominated.member,
+        -1 if root is None else root, tops[~is_lost], tops[is_lost],
         (columns["type"], columns["parent"], columns["objects"], columns["first"], columns["last"],
          columns["shallow"], columns["retained"]),
         group, queue,

@@ -239,15 +239,12 @@ def _dominators(graph: Graph, retains: U8, referrers: Callable[[], _Referrers], 
         work.append(room(items, kind))
         return work[-1]
 
-    order, idom = room(count + 1, np.uint32), room(count + 1, np.uint32)
-    # without kinds all references count
-    is_selective = not retains[: len(graph.reference_kinds)].all()
-    found, reachable, alone = kernel.dominators(
-        references.start, references.target, references.kind if is_selective else references.kind[:0], retains,
-        _entries(graph), -1 if graph.root is None else graph.root, graph.facts.unreachable_attached, referrers,
-        order, idom, working,
+    by_kind = not retains[: len(graph.reference_kinds)].all()
+    found, reachable, order, idom, alone = kernel.dominators(
+        References(references.start, references.target, references.kind, retains), by_kind, _entries(graph),
+        -1 if graph.root is None else graph.root, graph.facts.unreachable_attached, referrers, working,
     )  # fmt: skip
-    room.again(*(column for column in work if column is not alone))
+    room.again(*(column for column in work if not any(column is each for each in (order, idom, alone))))
     of_vertex = room(found, np.uint64)
     kernel.retained_sizes(order[:found], idom[:found], found, graph.objects.shallow, of_vertex)
     dominator, retained = room(count, np.uint32), room(count, np.uint64)

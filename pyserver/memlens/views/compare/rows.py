@@ -360,14 +360,12 @@ def _stack_rows(
     tree, split = after.stacks.tree.joined(before.stacks.tree), len(after.stacks.tree.frames)
     frames = (np.zeros(1, np.uint32), lines.after[tree.frames[1:split]], lines.before[tree.frames[split:]])
     names, none = np.arange(len(lines.pairs), dtype=np.uint32), np.zeros(len(lines.pairs), np.uint8)
-    merged, *unused = (np.empty(len(tree.frames), np.uint32) for _ in range(5))
-    calltree.merge(
-        tree.parents, np.concatenate(frames), names, none, none, 0, calltree.NO_FOCUS, merged, *unused
-    )
+    merged = np.empty((5, len(tree.frames)), np.uint32)
+    calltree.merge(tree.parents, np.concatenate(frames), names, none, none, 0, calltree.NO_FOCUS, merged)
     own = np.concatenate((lines.after[after.charged], lines.before[before.charged]))
     inferred = np.concatenate((after.inferred, before.inferred))
     # each item of a side has a distinct stack
-    keys = merged[tree.ends].astype(np.uint64) << np.uint64(32) | np.where(inferred, own, np.uint32(NEVER))
+    keys = merged[0, tree.ends].astype(np.uint64) << np.uint64(32) | np.where(inferred, own, np.uint32(NEVER))
     _, first, rows = np.unique(keys, return_index=True, return_inverse=True)
     places: list[list[Place | None]] = [[None, None] for _ in first]
     count = len(after.stacks)

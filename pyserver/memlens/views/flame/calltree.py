@@ -304,9 +304,9 @@ def merged(tree: PrefixTree, names: FrameNames, options: FlameOptions) -> Merged
     if options.focus is not None:
         focus = _checked(options.focus, names)
         mode = kernel.FROM_FOCUS if options.direction == "top_down" else kernel.UP_TO_FOCUS
-    nodes, *columns = (np.empty(len(tree.parents), np.uint32) for _ in range(5))
-    count = kernel.merge(tree.parents, tree.frames, used, folding, hidden, focus, mode, nodes, *columns)
-    return Merged(Shape(*(column[:count] for column in columns)), nodes, used)
+    table = np.empty((5, len(tree.parents)), np.uint32)
+    count = kernel.merge(tree.parents, tree.frames, used, folding, hidden, focus, mode, table)
+    return Merged(Shape(*table[1:, :count]), table[0], used)
 
 
 def build(

@@ -12,7 +12,7 @@ from memlens.errors import MemlensError
 from memlens.fleet.database import FILE_NAME
 from memlens.fleet.run import FileDone, Listed, Message, Options, Progress, Result, Waiting, default_folder
 from memlens.fleet.run import run as read
-from memlens.stores import STORES
+from memlens.remote_files import STORES
 from memlens.texts import phrase
 from memlens.units import counted, format_bytes, plain, shortened
 

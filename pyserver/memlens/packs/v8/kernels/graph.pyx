@@ -15,6 +15,7 @@ from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcmp, memset
 
 from memlens.kernels.base.vectors cimport Vector, vector_free, vector_init, vector_push_u32
+from memlens.packs.v8.kernels.edges cimport Edges
 
 cdef uint32_t NO_NUMBER = 0xFFFFFFFF
 cdef uint32_t SEVERAL = 0xFFFFFFFE
@@ -71,35 +72,33 @@ cdef uint64_t table_of(const uint8_t *text, uint64_t length) noexcept nogil:
 
 
 def mark_uncounted(
-    const uint64_t[::1] start,
-    const uint32_t[::1] target,
+    Edges edges not None,
     uint8_t[::1] kind,
-    const uint32_t[::1] name,
     const uint64_t[::1] ids,
     const uint64_t[::1] table,
     const uint8_t[::1] owned,
     uint32_t root,
-    int kinds,
     int shortcut,
-    int internal,
 ):
-    """Change the kind of each reference that DevTools leaves out when it computes dominators.
+    """Change the ``kind`` of each reference that DevTools leaves out when it computes dominators.
 
-    ``kinds`` is added to the kind of shortcuts that aren't the root's, and of a WeakMap's own references to its values
-    (these count from the key); twice ``kinds`` to that of references from objects which the page doesn't own to those
+    The number of kinds is added to the kind of shortcuts that aren't the root's, and of a WeakMap's own references to its values
+    (these count from the key); twice as much to that of references from objects which the page doesn't own to those
     it owns. Weak references, which are left out as well, keep their kind.
     """
+    cdef const uint64_t[::1] start = edges.start
+    cdef const uint32_t[::1] name = edges.name
     cdef Py_ssize_t objects = start.shape[0] - 1, item
     cdef uint64_t at
     # a kind that the file doesn't have is -1, and no kind is 255
-    cdef uint8_t left_out = <uint8_t> shortcut, more = <uint8_t> kinds
+    cdef uint8_t left_out = <uint8_t> shortcut, more = <uint8_t> edges.kinds
     cdef bint has_tables = False
     with nogil:
         for item in range(table.shape[0]):
             has_tables |= table[item] != 0
         for item in range(objects if has_tables else 0):
             for at in range(start[item], start[item + 1]):
-                if kind[at] == internal and table[name[at]] != 0 and table[name[at]] == ids[item]:
+                if kind[at] == edges.internal and table[name[at]] != 0 and table[name[at]] == ids[item]:
                     kind[at] += more
         # only a kind is looked for, so that the compiler compares many at once
         for at in range(start[root]):
@@ -111,7 +110,7 @@ def mark_uncounted(
             if owned[item] or item == <Py_ssize_t> root:
                 continue
             for at in range(start[item], start[item + 1]):
-                if kind[at] < more and owned[target[at]]:
+                if kind[at] < more and owned[edges.target[at]]:
                     kind[at] += 2 * more
 
 

@@ -11,6 +11,7 @@ from libc.string cimport memset
 
 from memlens.kernels.base.interning cimport Interner, intern_units, interner_free, interner_init
 from memlens.kernels.base.vectors cimport column_of
+from memlens.packs.v8.kernels.edges cimport Edges
 
 cdef uint32_t NO_NUMBER = 0xFFFFFFFF
 cdef uint32_t MOST_LINE = 0x7FFFFFFE    # of those that count from 0
@@ -25,15 +26,12 @@ def rows_of(const uint32_t[::1] objects, uint32_t[::1] rows):
             rows[objects[row]] = <uint32_t> row
 
 
-cdef inline uint32_t through(
-    const uint64_t[::1] start, const uint32_t[::1] target, const uint8_t[::1] kind, const uint32_t[::1] name,
-    const uint8_t[::1] passes, int internal, uint32_t item,
-) noexcept nogil:
+cdef inline uint32_t through(Edges edges, const uint8_t[::1] passes, uint32_t item) noexcept nogil:
     """Return the target of an object's first internal reference whose name ``passes``, or NO_NUMBER."""
     cdef uint64_t at
-    for at in range(start[item], start[item + 1]):
-        if kind[at] == internal and passes[name[at]]:
-            return target[at]
+    for at in range(edges.start[item], edges.start[item + 1]):
+        if edges.kind[at] == edges.internal and passes[edges.name[at]]:
+            return edges.target[at]
     return NO_NUMBER
 
 
@@ -41,13 +39,9 @@ def name_scripts(
     const uint32_t[::1] rows,
     const uint64_t[::1] script,
     const uint32_t[::1] script_object,
-    const uint64_t[::1] start,
-    const uint32_t[::1] target,
-    const uint8_t[::1] kind,
-    const uint32_t[::1] name,
+    Edges edges not None,
     const uint8_t[::1] is_shared,
     const uint8_t[::1] is_script,
-    int internal,
     const uint32_t[::1] names,
     uint32_t[::1] named,
 ):
@@ -67,9 +61,9 @@ def name_scripts(
             if is_known:
                 found = script_object[row]
             else:
-                found = through(start, target, kind, name, is_shared, internal, <uint32_t> item)
+                found = through(edges, is_shared, <uint32_t> item)
                 if found != NO_NUMBER:
-                    found = through(start, target, kind, name, is_script, internal, found)
+                    found = through(edges, is_script, found)
             if found != NO_NUMBER:
                 named[script[row]] = names[found]
 

@@ -18,6 +18,7 @@ from memlens.kernels.base.interning cimport (
 from memlens.kernels.base.vectors cimport (
     Vector, column_of, vector_free, vector_init, vector_push_u32, vector_reserve,
 )
+from memlens.packs.v8.kernels.edges cimport Edges
 
 cdef uint32_t NO_NUMBER = 0xFFFFFFFF
 cdef uint32_t NOT_JOINED = 0xFFFFFFFE      # a string that isn't concatenated
@@ -45,8 +46,8 @@ cdef class Joined:
     """The texts of concatenated strings.
 
     ``chosen`` are the objects that are such strings, in order; ``is_string`` has an item per object, 1 for strings of
-    any kind. References are columns by source; those of ``internal`` kind (modulo ``kinds``) that are named by the
-    texts ``first`` and ``second`` lead to the parts. ``name`` has the text of each object. ``base`` is the number of
+    any kind. Internal ``edges`` (whose kind may have been raised by their number) that are named by the two texts of
+    ``parts`` lead to the first and the second part. ``name`` has the text of each object. ``base`` is the number of
     the first text that is made here; it is at least as many as there are texts. Where the texts would have more than
     ``most`` bytes, some strings stay without one.
     """
@@ -65,14 +66,8 @@ cdef class Joined:
 
     def __cinit__(
         self,
-        const uint64_t[::1] start,
-        const uint32_t[::1] target,
-        const uint8_t[::1] kind,
-        const uint32_t[::1] reference_name,
-        int kinds,
-        int internal,
-        uint32_t first,
-        uint32_t second,
+        Edges edges not None,
+        tuple parts: tuple[int, int],
         const uint32_t[::1] chosen,
         const uint8_t[::1] is_string,
         const uint32_t[::1] name,
@@ -81,6 +76,9 @@ cdef class Joined:
         uint64_t base,
         uint64_t most,
     ):
+        cdef const uint64_t[::1] start = edges.start
+        cdef const uint32_t[::1] reference_name = edges.name
+        cdef uint32_t first = parts[0], second = parts[1]
         cdef size_t count = chosen.shape[0], objects = name.shape[0], each, which
         cdef uint64_t row
         cdef int status = 0
@@ -107,13 +105,13 @@ cdef class Joined:
                 self.place[chosen[each]] = <uint32_t> each
                 (<uint32_t *> self.numbers.data)[each] = 0
                 for row in range(start[chosen[each]], start[chosen[each] + 1]):
-                    if kind[row] % kinds != internal:
+                    if edges.kind[row] % edges.kinds != edges.internal:
                         continue
                     if reference_name[row] != first and reference_name[row] != second:
                         continue
                     which = 2 * each + (reference_name[row] == second)
                     if self.parts[which] == NO_NUMBER:
-                        self.parts[which] = target[row]
+                        self.parts[which] = edges.target[row]
             self.numbers.count = count
             for each in range(count):
                 status = self.join(<uint32_t> each)

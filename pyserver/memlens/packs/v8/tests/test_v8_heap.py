@@ -27,6 +27,7 @@ from memlens.formats import read
 from memlens.formats.containers import open_source
 from memlens.formats.errors import DamagedSnapshotError
 from memlens.kernels.graph import dominators as kernel
+from memlens.kernels.graph.columns import References
 from memlens.model.graph import NONE, Graph
 from memlens.packs.v8.kernels import heap_json as v8_json
 from memlens.store.snapshot import Snapshot
@@ -62,10 +63,9 @@ def _dominators(graph: Graph) -> tuple[np.ndarray, np.ndarray]:
     references, count = graph.references, len(graph.objects)
     retains = np.zeros(256, np.uint8)
     retains[: len(graph.reference_kinds)] = [kind.retains for kind in graph.reference_kinds]
-    order, idom = np.empty(count + 1, np.uint32), np.empty(count + 1, np.uint32)
-    found, _, _ = kernel.dominators(
-        references.start, references.target, references.kind, retains, np.zeros(0, np.uint32), graph.root or 0,
-        True, lambda: turned(references.start, references.target, references.kind), order, idom, np.empty,
+    found, _, order, idom, _ = kernel.dominators(
+        References(references.start, references.target, references.kind, retains), True, np.zeros(0, np.uint32),
+        graph.root or 0, True, lambda: turned(references.start, references.target, references.kind), np.empty,
     )  # fmt: skip
     assert found == count
     order, idom = order[:count], idom[:count]

@@ -97,9 +97,7 @@ def span_of_allocations(snapshot: Snapshot, device: int) -> U32:
     own, spans = device_of(snapshot, device), segments_of(snapshot, device)
     bases, base_of = np.unique(spans["address"], return_inverse=True)
     found = np.empty(len(own.address), np.uint32)
-    kernel.spans_of_blocks(
-        own.address,
-        own.start,
+    ranges = kernel.Spans(
         bases,
         base_of.astype(np.uint32),
         _stops(spans["address"], spans["size"]),
@@ -107,8 +105,8 @@ def span_of_allocations(snapshot: Snapshot, device: int) -> U32:
         np.ascontiguousarray(spans["end"]),
         np.argsort(spans["start"], kind="stable").astype(np.uint32),
         np.argsort(spans["end"], kind="stable").astype(np.uint32),
-        found,
     )
+    kernel.spans_of_blocks(own.address, own.start, ranges, found)
     return found
 
 

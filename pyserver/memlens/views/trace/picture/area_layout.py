@@ -1,15 +1,15 @@
 """Live memory by group: areas that are exact in every column, and the allocations that are high enough to see."""
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from memlens.arrays import I64, U8, U16, U32, Mask, rows_of
+from memlens.arrays import I64, U16, U32, Mask, rows_of
 from memlens.kernels.trace import areas as kernel
 from memlens.store.trace.device import Device
 from memlens.views.trace.picture.areas import Areas
-from memlens.views.trace.picture.boxes import Box, grid_of
+from memlens.views.trace.picture.boxes import Box, grid_of, lives_of
 from memlens.views.trace.picture.packing import (
     BAND_BYTES,
     CHANGE_BYTES,
@@ -59,10 +59,7 @@ def sums_over_time(device: Device, areas: Areas, box: Box) -> I64:
 def area_columns(device: Device, areas: Areas, grid: Grid) -> AreaColumns:
     """The bytes of each area of a device at the moments of a grid's columns."""
     sums = np.zeros((_COUNT + 1, len(grid.moments), max(len(areas.areas), 1)), np.int64)
-    kernel.live_by_group(
-        device.size, device.end, device.end_64, device.end_4096, areas.codes, _NO_LIT, grid.moments, grid.stops,
-        grid.inside.start, grid.inside.stop, sums, _NEVER_SEEN,
-    )  # fmt: skip
+    kernel.live_by_group(lives_of(device), areas.codes, _NO_LIT, grid.shown(), sums, _NEVER_SEEN)
     return AreaColumns(sums[_BYTES], sums[_COUNT], areas.codes)
 
 
@@ -75,12 +72,11 @@ class _Columns:
         layers = _COUNT + 1 if lit is None else _LIT + 1
         self._sums = np.zeros((layers, box.columns, max(len(areas.areas), 1)), np.int64)
         least = int(np.ceil((box.y1 - box.y0) / box.rows * LEAST_ROWS))
-        inside = self.grid.inside
+        flags = _NO_LIT if lit is None else lit.view(np.uint8)
+        self._shown = self.grid.shown()
         seen = kernel.live_by_group(
-            device.size, device.end, device.end_64, device.end_4096, areas.codes,
-            _NO_LIT if lit is None else lit.view(np.uint8), self.grid.moments, self.grid.stops,
-            inside.start, inside.stop, self._sums, max(least, 1),
-        )  # fmt: skip
+            lives_of(device), areas.codes, flags, self._shown, self._sums, max(least, 1)
+        )
         self._seen = _in_view(rows_of(seen), self._sums[_BYTES], box)
         self.areas = AreaColumns(self._sums[_BYTES], self._sums[_COUNT], areas.codes)
 
@@ -89,14 +85,12 @@ class _Columns:
         room = MOST_BYTES - CHANGE_BYTES * len(self.areas.changes()[0])
         if room < MOST_BYTES * _LEAST_ROOM:
             return None
-        inside, box, seen = self.grid.inside, self._box, self._seen
+        box, seen = self._box, self._seen
         while True:
             # each has at least one rect
             seen = _largest(seen, room // (RECT_BYTES + BAND_BYTES))
             slots = _slots(seen, self._sums.shape[2], box.columns)
-            laid = kernel.lay_out(
-                self._sums, *slots, inside.start, inside.stop, box.y0, box.y1, box.rows, room
-            )
+            laid = kernel.lay_out(self._sums, slots, self._shown, box.y0, box.y1, box.rows, room)
             if not isinstance(laid, float):
                 bands = rows_of(laid[1])["allocation"]
                 return rows_of(laid[0]), bands, len(seen) == len(self._seen)
@@ -121,20 +115,7 @@ def _in_view(seen: npt.NDArray[Any], sums: I64, box: Box) -> npt.NDArray[Any]:
     return seen if there.all() else seen[there[seen["group"]]]
 
 
-class _Slots(NamedTuple):
-    """The visible allocations, in the form for :func:`memlens.kernels.trace.areas.lay_out`."""
-
-    blocks_of: U32
-    sizes: I64
-    rows: U32
-    lit: U8
-    entering: U32
-    entering_from: U32
-    leaving: U32
-    leaving_from: U32
-
-
-def _slots(seen: npt.NDArray[Any], groups: int, columns: int) -> _Slots:
+def _slots(seen: npt.NDArray[Any], groups: int, columns: int) -> kernel.Slots:
     """Slots by group, the largest first in each, among equals the oldest."""
     seen = seen[np.lexsort((seen["row"], -seen["size"], seen["group"]))]
     counts = np.bincount(seen["group"], minlength=groups)
@@ -146,7 +127,7 @@ def _slots(seen: npt.NDArray[Any], groups: int, columns: int) -> _Slots:
     sizes, rows, lit = np.zeros(slots, np.int64), np.zeros(slots, np.uint32), np.zeros(slots, np.uint8)
     sizes[slot], rows[slot], lit[slot] = seen["size"], seen["row"], seen["lit"]
     ends = seen["x1"] < columns
-    return _Slots(
+    return kernel.Slots(
         blocks_of, sizes, rows, lit, *_by_column(slot, seen["x0"], columns),
         *_by_column(slot[ends], seen["x1"][ends], columns),
     )  # fmt: skip

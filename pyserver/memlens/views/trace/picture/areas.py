@@ -25,7 +25,7 @@ from memlens.views.selection.columns import device_of, live_rows
 from memlens.views.selection.items import every_allocation
 from memlens.views.selection.sets import AllocationSet
 from memlens.views.tables.groupings import BEFORE_TRACE, NO_STACK, NOTHING, GroupKind, grouping, inferred_part
-from memlens.views.trace.picture.boxes import Box, grid_of
+from memlens.views.trace.picture.boxes import Box, grid_of, lives_of
 
 AreaKind = Literal["line", "function", "module", "category", "file", "size"]
 
@@ -131,10 +131,7 @@ def _figures(device: Device, codes: U32, groups: int) -> tuple[I64, I64]:
     grid = grid_of(device, device, box)
     # one of them is the peak, as each column shows its moment with the most memory
     sums = np.zeros((1, columns, groups), np.int64)
-    live_by_group(
-        device.size, device.end, device.end_64, device.end_4096, codes, _NO_LIT, grid.moments, grid.stops,
-        grid.inside.start, grid.inside.stop, sums, _NEVER_SEEN,
-    )  # fmt: skip
+    live_by_group(lives_of(device), codes, _NO_LIT, grid.shown(), sums, _NEVER_SEEN)
     rows = live_rows(device, device.info.peak_moment)
     at_peak = np.zeros(groups, np.int64)
     np.add.at(at_peak, codes[rows], device.size[rows])

@@ -10,6 +10,7 @@ import numpy.typing as npt
 from memlens.arrays import I64, U32, Mask
 from memlens.errors import BadRequestError
 from memlens.kernels.trace import ranges
+from memlens.kernels.trace.picture import Lives
 from memlens.store.trace.device import Device
 from memlens.texts import phrase
 from memlens.views.answers import Axis
@@ -125,6 +126,11 @@ def draw(
     now = boxes[level]
     header = (*now[1:5], now.quantum, level > 0)
     return pack(device, grids[now.columns], header, drawn.rects, drawn.bands, drawn.others, lit, drawn.areas)
+
+
+def lives_of(device: Device) -> Lives:
+    """The columns of allocations that kernels draw."""
+    return Lives(device.size, device.end, device.end_64, device.end_4096)
 
 
 def grid_of(device: Device, moments_of: Device, box: Box) -> Grid:

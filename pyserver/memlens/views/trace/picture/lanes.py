@@ -14,6 +14,7 @@ import numpy.typing as npt
 from memlens.arrays import I64, U32, U64
 from memlens.kernels.trace import allocator as kernel
 from memlens.kernels.trace.memory_map import Layer
+from memlens.kernels.trace.picture import Lives
 from memlens.store.kept import kept
 from memlens.store.snapshot import Snapshot
 from memlens.store.trace.peaks import BLOCK, SUPER_BLOCK, block_peaks
@@ -64,11 +65,11 @@ class Reserved:
         known = ranges[ranges["span"] != NEVER]
         known = known[np.argsort(known["start"], kind="stable")]
         self.start = np.ascontiguousarray(known["start"])
-        self.end = np.ascontiguousarray(known["end"])
-        self.end_64 = block_peaks(self.end, BLOCK)
-        self.end_4096 = block_peaks(self.end_64, SUPER_BLOCK // BLOCK)
         self.y = np.ascontiguousarray(known["y"])
         self.size = np.ascontiguousarray(known["size"])
+        end = np.ascontiguousarray(known["end"])
+        end_64 = block_peaks(end, BLOCK)
+        self.lives = Lives(self.size, end, end_64, block_peaks(end_64, SUPER_BLOCK // BLOCK))
 
     def stops(self, moments: U32) -> U32:
         """For each moment the first range that starts after it."""

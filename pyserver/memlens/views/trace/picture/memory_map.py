@@ -31,7 +31,7 @@ from memlens.views.selection.columns import (
 )
 from memlens.views.trace.picture.area_layout import area_columns
 from memlens.views.trace.picture.areas import Areas
-from memlens.views.trace.picture.boxes import Box, Coarsening, Drawing, draw
+from memlens.views.trace.picture.boxes import Box, Coarsening, Drawing, draw, lives_of
 from memlens.views.trace.picture.hit import hit_answer
 from memlens.views.trace.picture.lanes import Layout, layout_of
 from memlens.views.trace.picture.packing import CHANGE_BYTES, MOST_BYTES, RECT_BYTES, AreaColumns, Grid
@@ -116,23 +116,19 @@ def _drawing(
     device: Device, heights: I64, layout: Layout, box: Box, grid: Grid, most: int
 ) -> Drawing | float:
     """Rects and bands of reserved memory and of the allocations, in runs as short as fit into ``most`` bytes."""
-    view = (grid.moments, grid.inside.start, grid.inside.stop, box.y0, box.y1, box.rows)
+    view = (box.y0, box.y1, box.rows)
     reserved = layout.reserved
     layer = kernel.Layer()
     room = most // 4
-    too_much = layer.gather(
-        reserved.end, reserved.end_64, reserved.end_4096, reserved.y, reserved.size, reserved.stops(grid.moments),
-        *view, room,
-    )  # fmt: skip
+    shown = grid.shown(reserved.stops(grid.moments))
+    too_much = layer.gather(reserved.lives, reserved.y, shown, *view, room)
     laid = too_much or _fitting(layer, box.columns, room)
     if isinstance(laid, float):
         return laid
     under, ranges = laid
     room = most - RECT_BYTES * (len(under) + len(ranges))
     layer = layout.layer
-    too_much = layer.gather(
-        device.end, device.end_64, device.end_4096, heights, device.size, grid.stops, *view, room
-    )
+    too_much = layer.gather(lives_of(device), heights, grid.shown(), *view, room)
     share = 1 - (room - layer.tall_bytes) / most
     laid = too_much or _fitting(layer, box.columns, room)
     if isinstance(laid, float):

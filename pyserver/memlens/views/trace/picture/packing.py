@@ -62,6 +62,7 @@ import numpy.typing as npt
 
 from memlens.arrays import I64, U8, U32, Mask
 from memlens.kernels.trace.areas import GROUP_MASK, LIT_BIT
+from memlens.kernels.trace.picture import Moments
 from memlens.model.timeline import NEVER, NO_CATEGORY
 from memlens.store.trace.device import Device
 
@@ -100,10 +101,11 @@ class Grid:
     started: I64
     inside: slice
 
-    @property
-    def stops(self) -> U32:
-        """For each column the first allocation that starts after the moment that it shows."""
-        return self.started[:, 1].astype(np.uint32)
+    def shown(self, stops: U32 | None = None) -> Moments:
+        """The moments of the columns, and how many allocations have started by each: the device's, or ``stops``."""
+        if stops is None:
+            stops = self.started[:, 1].astype(np.uint32)
+        return Moments(self.moments, stops, self.inside.start, self.inside.stop)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

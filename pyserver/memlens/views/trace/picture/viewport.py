@@ -36,7 +36,7 @@ from memlens.views.answers import Area, Axis
 from memlens.views.selection.columns import axis_range, device_of
 from memlens.views.trace.picture import area_layout
 from memlens.views.trace.picture.areas import GroupedBy, areas_of
-from memlens.views.trace.picture.boxes import Box, Coarsening, Drawing, draw
+from memlens.views.trace.picture.boxes import Box, Coarsening, Drawing, draw, lives_of
 from memlens.views.trace.picture.packing import MOST_BYTES, RECT_BYTES, Grid
 
 FIT_COLUMNS, FIT_ROWS = 2048, 1024
@@ -145,13 +145,10 @@ def _first_axis(info: DeviceInfo) -> Axis:
 def _drawn(device: Device, box: Box, lit: Mask | None = None) -> bytes:
     # what may dominate a merged rect: a stack, or what is highlighted (or not)
     camps = device.stack if lit is None else lit.astype(np.uint32)
-    sweep = stacked.Sweep(device.size, device.end, device.end_64, device.end_4096, camps)
+    sweep = stacked.Sweep(lives_of(device), camps)
 
     def drawing(box: Box, grid: Grid) -> Drawing | float:
-        inside = grid.inside
-        laid = sweep.run(
-            grid.moments, grid.stops, inside.start, inside.stop, box.y0, box.y1, box.rows, MOST_BYTES
-        )
+        laid = sweep.run(grid.shown(), box.y0, box.y1, box.rows, MOST_BYTES)
         if isinstance(laid, float):
             return laid
         rects, bands = rows_of(laid[0]), rows_of(laid[1])["allocation"]

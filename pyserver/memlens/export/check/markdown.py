@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from memlens.export.markdown import code, escaped_markdown, table_markdown
 from memlens.export.summary import Row, Table
 from memlens.units import counted
-from memlens.views.limits.answers import CheckedFile, LimitResult
+from memlens.views.check.answers import CheckedFile, LimitResult
 
 _MARKS = {"exceeded": "exceeded", "unchecked": "not checked", "kept": "kept"}
 

@@ -16,9 +16,9 @@ from memlens.model.info import Model, SnapshotInfo
 from memlens.store.snapshot import Snapshot
 from memlens.texts import phrase
 from memlens.units import shortened
-from memlens.views.limits.answers import Limit, LimitLine, LimitName, Measured
-from memlens.views.limits.lines import Lines, lines_of
-from memlens.views.limits.measuring import measured
+from memlens.views.check.answers import Limit, LimitLine, LimitName, Measured
+from memlens.views.check.lines import Lines, lines_of
+from memlens.views.check.measuring import measured
 
 VERSION = 1
 """Raised whenever an older Memlens would misread a baseline."""

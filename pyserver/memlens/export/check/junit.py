@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from xml.etree import ElementTree as ET
 
 from memlens.units import plain
-from memlens.views.limits.answers import CheckedFile, LimitResult
+from memlens.views.check.answers import CheckedFile, LimitResult
 
 _NOT_IN_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 

@@ -10,12 +10,12 @@ from memlens.model.profile import AFTER_COLLECTIONS_BYTES, value_for, value_with
 from memlens.store.models import devices_of, graph_of, timeline_of
 from memlens.store.snapshot import Snapshot
 from memlens.texts import Text, as_text, phrase
+from memlens.views.check.answers import Limit, Measured
 from memlens.views.heap.filters.filters import files_in
 from memlens.views.heap.filters.unmatched import check_objects_match
 from memlens.views.heap.listing.lists import fitting
 from memlens.views.heap.objects.rows import Numbers
 from memlens.views.heap.retained.by_objects import retained_by
-from memlens.views.limits.answers import Limit, Measured
 from memlens.views.sql.pages import SqlAnswer
 from memlens.views.trace.steps.finding import steps
 from memlens.views.trace.steps.growth import GrowthAnswer, growth

@@ -6,14 +6,14 @@ from memlens.errors import BadRequestError, MemlensError
 from memlens.model.info import TimelineInfo
 from memlens.store.snapshot import Snapshot
 from memlens.texts import Text, in_a_row, phrase, plural
+from memlens.views.check.answers import Limit, LimitLine, LimitResult, Measured, shown_amount
+from memlens.views.check.baseline import Baseline, BaselineFigure, check_same_kind, lines_in
+from memlens.views.check.lines import changed, lines_of, of_rows
+from memlens.views.check.measuring import lacks, measured, of_query, recorded_devices, without_full_stop
 from memlens.views.findings.ahead import MOST_FINDINGS, findings
 from memlens.views.findings.answers import SnapshotFinding
 from memlens.views.findings.contents import finding_without_contents
 from memlens.views.findings.table import cannot_say, every_rule, rules_for
-from memlens.views.limits.answers import Limit, LimitLine, LimitResult, Measured, shown_amount
-from memlens.views.limits.baseline import Baseline, BaselineFigure, check_same_kind, lines_in
-from memlens.views.limits.lines import changed, lines_of, of_rows
-from memlens.views.limits.measuring import lacks, measured, of_query, recorded_devices, without_full_stop
 from memlens.views.sql.pages import SqlAnswer
 
 LinesOf = Callable[[Measured, BaselineFigure | None, float], list[LimitLine]]

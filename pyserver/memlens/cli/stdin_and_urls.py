@@ -17,8 +17,8 @@ from memlens.cli.options import STDIN, Elsewhere, not_here
 from memlens.cli.parsers import UsageError
 from memlens.cli.progress import reporter
 from memlens.errors import FileError
+from memlens.remote_files import fetch, file_at
 from memlens.store.files.disk import FullDiskError, room_in
-from memlens.stores import fetch, file_at
 from memlens.texts import phrase
 
 _CHUNK_BYTES = 1 << 20
@@ -30,7 +30,7 @@ _ADVICE = phrase("Free some space there, or name another folder in TMPDIR.")
 def local_files(options: argparse.Namespace) -> Iterator[None]:
     """Replace what isn't here among the options by local files, and remove these and their archives at the end.
 
-    Raises :class:`UsageError`, :class:`memlens.stores.StoreError`, :class:`FileError`, :class:`FullDiskError` and
+    Raises :class:`UsageError`, :class:`memlens.remote_files.StoreError`, :class:`FileError`, :class:`FullDiskError` and
     OSError.
     """
     found = not_here(options)

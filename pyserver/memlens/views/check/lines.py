@@ -10,12 +10,12 @@ from memlens.model.frames import USER
 from memlens.model.info import GraphInfo, ProfileInfo, TimelineInfo
 from memlens.store.snapshot import Snapshot
 from memlens.store.stacks.frames import FrameRow
+from memlens.views.check.answers import Limit, LimitLine
+from memlens.views.check.measuring import growths, leaked_value, objects_of, peak_value
 from memlens.views.compare.pairing import Pairing
 from memlens.views.heap.objects.definitions import frames_of_types
 from memlens.views.heap.objects.rows import Numbers
 from memlens.views.heap.objects.types import group_roots, type_rows
-from memlens.views.limits.answers import Limit, LimitLine
-from memlens.views.limits.measuring import growths, leaked_value, objects_of, peak_value
 from memlens.views.lines.totals import top_profile_lines
 from memlens.views.sql.pages import SqlAnswer
 from memlens.views.tables.held import HeldOfTrace, Part, held

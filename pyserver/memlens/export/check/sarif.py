@@ -13,11 +13,11 @@ from urllib.parse import quote
 
 import msgspec
 
-from memlens.export.limits.places import uri_of
+from memlens.export.check.places import uri_of
 from memlens.json_text import escaped
 from memlens.project import REPOSITORY
 from memlens.units import plain, shortened
-from memlens.views.limits.answers import CheckedFile, LimitLine, LimitName, LimitResult
+from memlens.views.check.answers import CheckedFile, LimitLine, LimitName, LimitResult
 
 RULES: dict[LimitName, str] = {
     "max-peak": "More memory is live at the peak than is allowed",

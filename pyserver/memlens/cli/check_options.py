@@ -17,8 +17,8 @@ from memlens.errors import BadRequestError
 from memlens.regular_files import content
 from memlens.texts import Text, as_text, phrase
 from memlens.units import plain, shortened
+from memlens.views.check.answers import Limit, LimitName, bound_of
 from memlens.views.findings.table import every_rule
-from memlens.views.limits.answers import Limit, LimitName, bound_of
 
 _SIZES: dict[LimitName, str] = {
     "max-peak": "the most that may be live at the peak: of a trace on each device, of a profile at its peak or when it "

@@ -8,7 +8,7 @@ from memlens.cli.ask import libraries_for
 from memlens.cli.query_rows import with_tables
 from memlens.interrupting import ended_by_signals
 from memlens.store.relabel import open_with
-from memlens.views.limits.answers import Limit
+from memlens.views.check.answers import Limit
 from memlens.views.sql.pages import MOST_ROWS, SqlAnswer
 from memlens.views.sql.query import SqlSession
 
