@@ -191,7 +191,9 @@ cdef class Layer:
             return 0.0
         return <double> self.packed_bytes() / max(most_bytes, 1) * (last - first) / seen
 
-    cdef double expected_bytes(self, Lives lives, Moments shown, const int64_t *ys, double y0, double y1) noexcept nogil:
+    cdef double expected_bytes(
+        self, Lives lives, Moments shown, const int64_t *ys, double y0, double y1
+    ) noexcept nogil:
         """Estimate from every eighth column how many bytes the items at least a row tall take; 0 for few items."""
         cdef size_t index, tall = 0
         cdef uint32_t column, group, item

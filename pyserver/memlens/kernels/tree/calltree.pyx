@@ -135,7 +135,8 @@ def merge(const uint32_t[::1] parents, const uint32_t[::1] frames, const uint32_
 
     The first of five ``columns`` receives each node's number in the new tree, NEVER for nodes that the focus leaves
     out. The others are columns of the new tree, with room for as many nodes as the old one has: parents, names, and the
-    lists of children (see :func:`families`). Raises ValueError for a tree whose numbers are out of order, and MemoryError.
+    lists of children (see :func:`families`). Raises ValueError for a tree whose numbers are out of order, and
+    MemoryError.
     """
     cdef size_t node, nodes = parents.shape[0]
     cdef uint32_t parent, name, above, beyond

@@ -82,9 +82,9 @@ def mark_uncounted(
 ):
     """Change the ``kind`` of each reference that DevTools leaves out when it computes dominators.
 
-    The number of kinds is added to the kind of shortcuts that aren't the root's, and of a WeakMap's own references to its values
-    (these count from the key); twice as much to that of references from objects which the page doesn't own to those
-    it owns. Weak references, which are left out as well, keep their kind.
+    The number of kinds is added to the kind of shortcuts that aren't the root's, and of a WeakMap's own references to
+    its values (these count from the key); twice as much to that of references from objects which the page doesn't own
+    to those it owns. Weak references, which are left out as well, keep their kind.
     """
     cdef const uint64_t[::1] start = edges.start
     cdef const uint32_t[::1] name = edges.name

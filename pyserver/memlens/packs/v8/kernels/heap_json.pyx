@@ -349,15 +349,16 @@ cdef class TraceTree(Scan):
         vector_init(&path, sizeof(Open))
         with nogil:
             status = self.read_nodes(
-                self.data, start, end, fields, id_field, function_field, children_field, count_field, size_field, &path,
+                start, end, fields, id_field, function_field, children_field, count_field, size_field, &path
             )
         vector_free(&path)
         return self.error if status < 0 else status
 
     cdef int read_nodes(
-        self, const uint8_t *data, size_t at, size_t end, int fields, int id_field, int function_field,
-        int children_field, int count_field, int size_field, Vector *path,
+        self, size_t at, size_t end, int fields, int id_field, int function_field, int children_field,
+        int count_field, int size_field, Vector *path,
     ) noexcept nogil:
+        cdef const uint8_t *data = self.data
         cdef Open opened
         cdef Open *top
         cdef uint64_t value, nothing = 0
