@@ -1,4 +1,4 @@
-"""What the commands share that add a file to an archive: the server runs them, and they report to it."""
+"""Shared by the commands that add a file to an archive. The server runs them, and they report to it."""
 
 import argparse
 import contextlib

@@ -38,12 +38,12 @@ class BoundFile(NamedTuple, Generic[Opened]):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """All of its names."""
+        """All names of the file."""
         return (self.file, *(each.file for each in self.others))
 
     @property
     def note(self) -> Text | None:
-        """Why this file may not be the one that is meant."""
+        """Why this may be another file."""
         bindings = [self.binding, *(each.binding for each in self.others)]
         if isinstance(self.opened, OpenFleet):
             if any(each.how == "ambiguous" for each in bindings):

@@ -1,4 +1,4 @@
-"""LSP's messages by pygls, as far as that needs parts of pygls that are no public interface.
+"""What LSP's messages need of pygls' private parts.
 
 No other file touches these; pygls is pinned to the version that they are of, and ``tests/python/test_pygls.py`` fails
 when another version has changed them.

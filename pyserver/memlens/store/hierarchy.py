@@ -1,4 +1,4 @@
-"""Which classes extend which, as far as a heap dump says that.
+"""The class hierarchy of a heap dump, where the dump has one.
 
 Most dumps that say so have a reference from each class to the one above it, of the kind SUPER_CLASS; others have one to
 a tuple, the ``lineage`` that their pack declares.
@@ -138,7 +138,7 @@ class _Named:
         self._known: dict[int, bool] = {}
 
     def are(self, names: U32, text: str) -> Mask:
-        """Which of some numbers of texts are of that text."""
+        """A mask, one item per number: the texts that are equal to that one."""
         distinct, of = np.unique(names, return_inverse=True)
         for name in distinct.tolist():
             if name not in self._known:

@@ -1,4 +1,4 @@
-"""Functions of a snapshot that keep what they return, by their further arguments, while there is room for it."""
+"""Caches what functions of a snapshot return, by their other arguments, within the memory budget."""
 
 import inspect
 from collections.abc import Callable, Mapping
@@ -12,7 +12,7 @@ T = TypeVar("T")
 
 
 class Kept(Generic[P, T]):
-    """A function whose results are kept. Its further arguments are hashable, a device's number the first of them."""
+    """A function whose results are cached. Its other arguments are hashable; a device's number is the first."""
 
     def __init__(self, make: Callable[Concatenate[Snapshot, P], T]) -> None:
         self._make = make
@@ -26,7 +26,7 @@ class Kept(Generic[P, T]):
         return snapshot.keep(self._key(args, named), lambda: self._make(snapshot, *args, **named))
 
     def is_known(self, snapshot: Snapshot, /, *args: P.args, **named: P.kwargs) -> bool:
-        """Whether that is kept now."""
+        """True if the result is in the cache."""
         return snapshot.has_kept(self._key(args, named))
 
     def put(self, snapshot: Snapshot, value: T) -> T:

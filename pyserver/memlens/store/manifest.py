@@ -45,7 +45,7 @@ _OF_PROCESS = (errno.EMFILE, errno.ENFILE, errno.ENOMEM)
 
 
 def is_of_process(error: Exception) -> bool:
-    """Whether an error says nothing about an archive: this process may open no more files, or has no memory."""
+    """True for an error of this process rather than the archive: too many open files, or out of memory."""
     return isinstance(error, OSError) and error.errno in _OF_PROCESS
 
 

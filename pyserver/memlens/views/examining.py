@@ -1,4 +1,4 @@
-"""What views ask of a large heap dump that takes long to find out, made once and kept in its archive."""
+"""Slow results that views need of a large heap dump, computed once and stored in its archive."""
 
 from collections.abc import Callable
 

@@ -147,7 +147,7 @@ async def _heat(
 
 
 def _turned(line: HeatLine, value: LineValue | None) -> HeatLine:
-    """A line by another value."""
+    """A line's figures by another value."""
     total, itself = (0, 0) if value is None else (value.total, value.itself)
     return replace(
         line,

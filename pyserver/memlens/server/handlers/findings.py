@@ -1,4 +1,4 @@
-"""The requests of the headline and of the list of findings."""
+"""Requests for the headline and the list of findings."""
 
 from typing import Annotated
 
@@ -29,7 +29,7 @@ def _findings(
 
 
 def register(server: LanguageServer, registry: Registry) -> None:
-    """Register the question how far findings are."""
+    """Register the request for the progress of findings."""
 
     async def state(params: FindingsStateParams) -> FindingsState:
         return FindingsState(registry.get(params.snapshot).examination.fraction)

@@ -130,7 +130,7 @@ class _Libraries:
         return kind, type_name(kind, name)
 
     def _chosen(self, declared: list[Archived]) -> list[Archived]:
-        """The one that the user chose before, by the name of the first; all if none was."""
+        """The archive that the user chose before, by the name of the first; all of them if there was no choice."""
         remembered = self._configuration.settings.remembered_paths
         return [
             each for each in declared if remembered.get(declared[0].artifact) == str(each.archive)

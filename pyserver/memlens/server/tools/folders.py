@@ -92,5 +92,5 @@ def _names(path: str) -> list[str]:
 
 
 def _folder(path: str) -> str:
-    """What the paths of all that is in a folder begin with, where case is of no account in the system's way."""
+    """The prefix of all paths in a folder, normalised where the system ignores case."""
     return os.path.normcase(path).rstrip(os.sep) + os.sep

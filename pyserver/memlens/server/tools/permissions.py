@@ -1,4 +1,4 @@
-"""What a call may touch: which files, and whether what objects contain."""
+"""What a call may read: which files, and whether also what objects contain."""
 
 import os
 from pathlib import Path
@@ -14,7 +14,7 @@ class Permissions:
     """Anything is allowed: an editor asks its user before each call."""
 
     def whole(self, path: str) -> str:
-        """A path as an absolute one, without a look at the file."""
+        """An absolute path. The file isn't looked at."""
         return os.path.abspath(path)  # noqa: PTH100 - by its text alone
 
     def check(self, asked: Any) -> None:

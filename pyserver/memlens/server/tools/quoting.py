@@ -63,6 +63,6 @@ def _leaf(text: str) -> str:
 
 
 def _hides(char: str) -> bool:
-    """Whether a character is seen by nobody: selectors of variants, fillers, and those that there aren't yet."""
+    """True for invisible characters: variation selectors, fillers and unassigned code points."""
     code = ord(char)
     return any(first <= code <= last for first, last in _UNSEEN) or category(char) == "Cn"

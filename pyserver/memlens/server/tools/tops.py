@@ -1,4 +1,4 @@
-"""What there is most of, by line, type or whatever a model has: ``memlens_top``."""
+"""The largest groups, by line, by type or by what else a model has: ``memlens_top``."""
 
 from typing import Any, assert_never, get_args
 

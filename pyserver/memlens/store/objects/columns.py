@@ -157,7 +157,7 @@ class CompactColumns(Columns):
     """The one after the last child; 0 where there is none."""
 
     def check_with_others(self, column: Declared, found: Array) -> None:
-        """Each node but the root is a child of one node, which has a lower number: ways down have an end."""
+        """Check that each node but the root is the child of one node with a lower number: every walk down ends."""
         if column.name not in ("first", "last"):
             return
         first = found if column.name == "first" else self.unchecked(CompactColumns.first)

@@ -1,4 +1,4 @@
-"""Limits, what was measured for them, and what came of it."""
+"""Limits, their measured figures, and their results."""
 
 import re
 from collections.abc import Collection
@@ -115,7 +115,7 @@ class LimitLine(Struct, frozen=True):
 
 
 class LimitResult(Struct, frozen=True):
-    """What came of a limit, for one device where a snapshot has several.
+    """The result of a limit, for one device where a snapshot has several.
 
     ``text`` says it in a sentence. ``most`` is what was allowed, ``before`` what the base has.
     """
@@ -141,7 +141,7 @@ def shown_amount(amount: float, unit: str) -> str:
 
 
 class CheckedFile(Struct, frozen=True):
-    """What came of all limits in a file. ``status`` is the worst; ``problem`` says why the file can't be read."""
+    """The results of all limits for a file. ``status`` is the worst; ``problem`` says why the file can't be read."""
 
     file: str
     status: Status

@@ -23,7 +23,7 @@ LinesOf = Callable[[Measured, BaselineFigure | None, float], list[LimitLine]]
 def judged(
     snapshot: Snapshot, limits: Sequence[Limit], base: Baseline | None, most: int
 ) -> list[LimitResult]:
-    """What comes of limits, except for those of queries, with at most ``most`` lines for each."""
+    """The results of limits, except for those of queries, with at most ``most`` lines each."""
     return [each for limit in limits for each in _of_limit(snapshot, limit, base, most)]
 
 
@@ -47,7 +47,7 @@ def _of_limit(snapshot: Snapshot, limit: Limit, base: Baseline | None, most: int
 
 
 def of_query_rows(limit: Limit, answer: SqlAnswer, base: Baseline | None, most: int) -> LimitResult:
-    """What comes of a query's limit."""
+    """The result of a query's limit."""
     try:
         found, order = of_query(answer)
     except BadRequestError as error:

@@ -1,4 +1,4 @@
-"""What limits are about, measured in a snapshot; all but queries, whose tables are made elsewhere."""
+"""Measures a snapshot for limits, except for limits of queries, whose tables are made elsewhere."""
 
 from collections.abc import Iterator
 from sys import maxsize
@@ -27,7 +27,7 @@ _NO_START = frozenset({"start-lost", "no-trace"})
 
 
 def measured(snapshot: Snapshot, limit: Limit) -> list[Measured]:
-    """What a limit is about. Raises :class:`BadRequestError` where the snapshot doesn't say it."""
+    """The figures of a limit. Raises :class:`BadRequestError` if the snapshot lacks them."""
     match limit.name:
         case "max-peak":
             return list(_peaks(snapshot))

@@ -42,7 +42,7 @@ _NO_FRAME = -1
 
 
 class Change(NamedTuple):
-    """Something in both, and by how much it differs."""
+    """A row of both sides and its difference."""
 
     name: Text
     difference: int
@@ -283,13 +283,13 @@ def _function_words(row: ComparedRow) -> Text:
 
 
 def _moved(answer: CompareAnswer) -> int:
-    """How much became more and how much less, together."""
+    """The sum of all growth and of all shrinkage."""
     parts = (answer.grown, answer.shrunk, answer.only_before, answer.only_after)
     return sum(abs(each.after_bytes - each.before_bytes) for each in parts)
 
 
 def _is_wrapped(total: CompareAnswer, changes: Sequence[Change]) -> bool:
-    """Whether a single line has nearly all that changed in the direction of the total."""
+    """True if one line has nearly all of the change in the direction of the total."""
     difference = total.total.after_bytes - total.total.before_bytes
     moved = (total.grown, total.only_after) if difference > 0 else (total.shrunk, total.only_before)
     whole = abs(sum(each.after_bytes - each.before_bytes for each in moved))

@@ -74,7 +74,7 @@ class _Tree:
         return found
 
     def named(self, node: int, wanted: _Child, known: dict[_Child, int]) -> int | None:
-        """A child, whatever it retains."""
+        """The child of a name, however little it retains."""
         if wanted in known:
             return known[wanted]
         name, place = wanted
@@ -91,7 +91,7 @@ class _Tree:
         return (0, 0) if node is None else (int(self.stored.objects[node]), int(self.stored.total[node]))
 
     def native(self, node: int | None) -> int:
-        """What its objects retain outside of the heap."""
+        """The memory outside of the heap that its objects retain."""
         return 0 if node is None else int(self._native[node])
 
 

@@ -302,7 +302,7 @@ def series_of(sides: Sequence[SeriesSide], search: str = "", limit: int = 100) -
 
 
 def _shrinks(row: SeriesType) -> bool:
-    """Whether a type retains less than before in one of the dumps, or in none more."""
+    """True if a type retains less than before in one of the dumps, or never more."""
     retained = row.retained_bytes
     return retained[-1] <= retained[0] or any(two < one for one, two in itertools.pairwise(retained))
 

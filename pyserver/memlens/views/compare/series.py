@@ -90,5 +90,5 @@ def series_of_places(
 
 
 def _shrinks(row: SeriesPlace) -> bool:
-    """Whether it is less than before in one of the snapshots, or in none more."""
+    """True if it is less than before in one of the snapshots, or never more."""
     return row.bytes[-1] <= row.bytes[0] or any(two < one for one, two in itertools.pairwise(row.bytes))

@@ -43,7 +43,7 @@ class Rule(NamedTuple):
     """Gets the case of the model."""
     names: tuple[str, ...]
     lacks: Callable[[Any], Text | None] = _lacks_nothing
-    """Why it can say nothing about a case, whatever that holds; None if it can."""
+    """Why it can't find anything in this case; None if it can."""
 
 
 RULES: dict[Model, tuple[Rule, ...]] = {
@@ -115,7 +115,7 @@ def rules_for(info: SnapshotInfo) -> list[Rule]:
 
 
 def cannot_say(snapshot: Snapshot, device: int | None, name: str) -> Text | None:
-    """Why no rule can make a finding of a name, whatever the snapshot holds; None if one can."""
+    """Why no rule can make a finding of that name for this snapshot; None if one can."""
     case = _case(snapshot, device)
     reasons = [rule.lacks(case) for rule in rules_for(snapshot.info) if name in rule.names]
     return None if None in reasons else next(iter(reasons), None)

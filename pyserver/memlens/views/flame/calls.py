@@ -124,7 +124,7 @@ def _rows(tree: CallTree, above: int, levels: int, limit: int) -> tuple[list[Cal
 
 
 def _name_of(snapshot: Snapshot, whole: CallTree, place: CalledPlace, merge: Merge) -> int:
-    """The number of the one name that is meant, among those that the set has."""
+    """The number of the one name in the set that matches."""
     frames, names = snapshot.frames, frame_names(snapshot)
     present = by_name(whole, "any")[1][whole.by, : len(frames)] > 0
     chosen = np.ones(len(frames), np.bool_)

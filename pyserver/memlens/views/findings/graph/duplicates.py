@@ -125,7 +125,7 @@ def strings(case: GraphCase) -> Iterator[Ranked]:
 
 
 def _quoted(text: str) -> str:
-    """The beginning of a text in a line of a sentence, which has no place for its lines and indents."""
+    """The beginning of a text on one line, without its line breaks and indents."""
     return plain_name(shortened(re.sub(r"\s+", " ", text), _MOST_TEXT))
 
 

@@ -135,7 +135,7 @@ def _paths(case: GraphCase, number: int) -> list[Path]:
 
 
 def _begins_with_a_name(case: GraphCase, path: Path) -> bool:
-    """Whether a path passes a global object or a function's variables: the stack has no names."""
+    """True if a path passes a global object or a function's variables; those of the stack have no names."""
     rows = (path.root, *(step.object for step in path.steps))
     return any(row.type == case.known.scopes.variables_type or case.is_global(row.type) for row in rows[:-1])
 
@@ -369,7 +369,7 @@ def _own_type_name(row: ObjectRow) -> str:
 
 
 def _is_runtime(case: GraphCase, row: ObjectRow) -> bool:
-    """Whether an object is artificial: the runtime groups its roots by it."""
+    """True for an artificial object that groups the roots of the runtime."""
     kinds = case.snapshot.graph_names.type_kinds
     kind = kinds[int(case.snapshot.types.kind[int(case.snapshot.objects.type[row.object])])]
     return kind in RUNTIME_KINDS or row.type.startswith(("[", *case.known.scopes.global_scopes))

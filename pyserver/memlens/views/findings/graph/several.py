@@ -57,7 +57,7 @@ def holders_of_all(case: GraphCase, members: Numbers, common: int | None) -> lis
 
 
 def _is_below(case: GraphCase, number: int, others: list[int]) -> bool:
-    """Whether one of some other objects dominates an object, a few steps above it."""
+    """True if one of some other objects dominates an object, within a few steps."""
     for _ in range(_MOST_CLIMBED):
         number = dominator_of(case.snapshot.objects, number)
         if number == NEVER or number in others:

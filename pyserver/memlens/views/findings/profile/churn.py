@@ -14,14 +14,14 @@ MOST_LINES = 2
 
 
 def no_temporary(case: ProfileCase) -> Text | None:
-    """Why nothing is known of temporary allocations."""
+    """Why temporary allocations can't be found."""
     if (case.number("count", "temporary"), case.number("count", "total")).count(None):
         return phrase("The profile doesn't count temporary allocations.")
     return None
 
 
 def no_churn(case: ProfileCase) -> Text | None:
-    """Why it isn't known what is allocated and soon freed."""
+    """Why churn can't be found."""
     if (case.number("bytes", "total"), case.number("bytes", "peak", "live")).count(None):
         return phrase("The profile doesn't have both what was allocated in all and what was live.")
     return None

@@ -24,7 +24,7 @@ NEAR_PEAK = 0.95
 
 
 def no_leaks(case: ProfileCase) -> Text | None:
-    """Why it isn't known what leaks."""
+    """Why leaks can't be found."""
     value = case.number("bytes", "end")
     if value is None or case.info.values[value].negative:
         return phrase("The profile doesn't say what was still live when the program ended.")
@@ -34,7 +34,7 @@ def no_leaks(case: ProfileCase) -> Text | None:
 
 
 def no_growth(case: ProfileCase) -> Text | None:
-    """Why it isn't known what grows over time."""
+    """Why growth over time can't be found."""
     info = case.info
     has_times = case.snapshot.times is not None and info.has_flow and info.has_frees
     if not has_times or case.main.meaning not in ("peak", "live"):

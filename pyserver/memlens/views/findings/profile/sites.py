@@ -67,7 +67,7 @@ def _kind(case: ProfileCase) -> FigureKind:
 
 
 def no_counts(case: ProfileCase) -> Text | None:
-    """Why nothing is known of the sizes of single allocations."""
+    """Why the sizes of single allocations are unknown."""
     count = case.number("count", "total", "live")
     if count is None or case.number("bytes", case.info.values[count].meaning) is None:
         return phrase("The profile doesn't count allocations.")
@@ -75,7 +75,7 @@ def no_counts(case: ProfileCase) -> Text | None:
 
 
 def no_written(case: ProfileCase) -> Text | None:
-    """Why it isn't known what was never written to."""
+    """Why bytes that were never written are unknown."""
     if {"written_bytes", "total_bytes"} <= {value.name for value in case.info.values}:
         return None
     return phrase("The profile doesn't say how much was written to.")

@@ -22,12 +22,12 @@ _NEVER_FREED = "is:live -is:before"
 
 
 def too_few_steps(case: TraceCase) -> Text | None:
-    """Why it isn't known what is never freed."""
+    """Why lines that never free can't be found."""
     return steps_missing(case, LEAST_STEPS)
 
 
 def no_gradients(case: TraceCase) -> Text | None:
-    """Why nothing is known of gradients."""
+    """Why gradients are unknown."""
     if not _gradients(case):
         return phrase("The file has no category of gradients.")
     return steps_missing(case, 2)

@@ -26,7 +26,7 @@ MOST_LINES = 3
 
 
 def too_few_steps(case: TraceCase) -> Text | None:
-    """Why growth by step isn't known."""
+    """Why growth by step is unknown."""
     return steps_missing(case, LEAST_ENDS)
 
 

@@ -1,4 +1,4 @@
-"""What a framework allocates for itself at the peak, and what can be done about it."""
+"""A framework's own allocations at the peak, and how to reduce them."""
 
 from collections.abc import Iterator
 

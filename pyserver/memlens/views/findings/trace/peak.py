@@ -92,7 +92,7 @@ def dominant_module(case: TraceCase) -> Iterator[Ranked]:
 
 
 def no_categories(case: TraceCase) -> Text | None:
-    """Why nothing is known of categories."""
+    """Why categories are unknown."""
     return None if case.snapshot.timeline.categories else phrase("The file has no categories.")
 
 

@@ -16,7 +16,7 @@ MOST_LINES = 2
 
 
 def too_short(case: TraceCase) -> Text | None:
-    """Why nothing is known of what is short-lived."""
+    """Why short-lived allocations can't be found."""
     if case.info.events >= LEAST_TRACE:
         return None
     return phrase("The trace has {n} events, and {least} are needed.", n=case.info.events, least=LEAST_TRACE)
