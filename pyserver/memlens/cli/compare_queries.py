@@ -1,4 +1,4 @@
-"""``memlens compare --sql``: the rows of a query about several snapshots beside each other."""
+"""``memlens compare --sql``: one query about several snapshots, with their rows side by side."""
 
 import argparse
 from contextlib import closing

@@ -1,6 +1,6 @@
 """A heap dump's dominators or shortest paths in groups, which ``memlens flame`` prints.
 
-Dominators are printed of dumps without allocation stacks, and either tree where it is asked for.
+A dump without allocation stacks prints its dominators; either tree can be requested.
 """
 
 from collections.abc import Iterator

@@ -59,6 +59,6 @@ def answer_each(
 
 
 def shown_name(options: argparse.Namespace, file: Path | str) -> str:
-    """What the user calls a file, if that is a copy of stdin or of what a URL names."""
+    """The user's name for a file that is a copy of stdin or of a URL."""
     names: dict[str, str] = getattr(options, "names", {})
     return names.get(str(file), str(file))

@@ -1,4 +1,4 @@
-"""What commands print about what went wrong, in one line."""
+"""One-line error messages of commands."""
 
 import argparse
 import contextlib
@@ -21,7 +21,7 @@ _DISK_ERRORS = {"BusyError", "CantOpenError", "FullError", "IOError", "LockedErr
 def problem_of(error: Exception, options: argparse.Namespace | None = None) -> Problem:
     """Return an exception as data: Memlens's own errors unchanged, those of the system with a message and advice.
 
-    Copies of what isn't a file here are called what ``options`` call it.
+    A copy of stdin or a URL has the name that ``options`` give it.
     """
     problem = _problem_of(error)
     names: dict[str, str] = getattr(options, "names", {})

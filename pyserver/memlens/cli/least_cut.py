@@ -1,4 +1,4 @@
-"""What ``memlens paths`` says of the references that hold objects independently."""
+"""The references that hold objects independently, for ``memlens paths``."""
 
 from collections.abc import Iterator
 

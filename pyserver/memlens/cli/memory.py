@@ -1,4 +1,4 @@
-"""A command's limit on its memory, and what it says when that isn't enough."""
+"""A command's memory limit, and the error when it is exceeded."""
 
 import contextlib
 from collections.abc import Iterator

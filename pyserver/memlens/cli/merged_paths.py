@@ -64,7 +64,7 @@ def _markdown(answer: PathsToObjects, kind: str) -> Iterator[str]:
 
 
 def _target(row: PathBranch, kind: str) -> str:
-    """What a step leads to: a type, or where it is one object, that."""
+    """The target of a step: a type, or the object if there is only one."""
     return words(row.example, kind) if row.targets == 1 else row.type
 
 
@@ -90,7 +90,7 @@ def _head(answer: PathsToObjects) -> Iterator[str]:
 
 
 def _depth_first(rows: list[PathBranch]) -> Iterator[tuple[PathBranch, int]]:
-    """Steps with how many are above each, the largest first below each."""
+    """Steps and their depths in preorder, the largest child first."""
     below: dict[int, list[PathBranch]] = {}
     for row in rows:
         below.setdefault(row.above, []).append(row)

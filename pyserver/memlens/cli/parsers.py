@@ -15,7 +15,7 @@ _NARROWEST = 20
 
 
 class UsageError(BadRequestError):
-    """Arguments that make no sense together, or none for this kind of file: exit status 2."""
+    """Arguments that contradict each other or don't apply to this kind of file: exit status 2."""
 
     code = "usage"
 

@@ -1,4 +1,4 @@
-"""``memlens redact --verify`` and ``--report``: what a copy still has, for the person who is about to send it."""
+"""``memlens redact --verify`` and ``--report``: what a copy still contains, for the person who is about to send it."""
 
 import argparse
 from collections import Counter
@@ -53,7 +53,7 @@ def run_verify(options: argparse.Namespace) -> int:
 def report_of(
     options: argparse.Namespace, inputs: Iterable[Path], written: Iterable[Path] = ()
 ) -> Output | None:
-    """The file of ``--report``, which is none of those that are read or ``written`` besides; None without one.
+    """The file of ``--report``, None without one; it may not be one that is read or also ``written``.
 
     Raises BadRequestError before the work if it can't be written.
     """

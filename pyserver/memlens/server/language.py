@@ -1,6 +1,6 @@
 """The user's language: what the server sends as finished text is translated here.
 
-That are errors, hovers, code lenses and what else goes straight to an editor. Answers for the page carry
+Errors, hovers, code lenses and other text sent to the editor. Answers for the page carry
 :class:`memlens.texts.Text`, which the page fills in itself.
 """
 
@@ -27,7 +27,7 @@ def spoken(text: Text) -> str:
 
 
 class _Values(dict[str, str]):
-    """A translation may name what there is no value for: the name stays, as on the page."""
+    """Keeps a placeholder for which there is no value, as the page does."""
 
     def __missing__(self, name: str) -> str:
         return f"{{{name}}}"

@@ -237,7 +237,7 @@ class McpServer:
         return {"content": [{"type": "text", "text": answer.text}], "isError": answer.is_error}
 
     def _progress(self, asked: _Request) -> ProgressListener:
-        """What reports progress of reading a file, if the request has a token for it. It never decreases."""
+        """Reports the progress of reading a file, if the request has a token. Progress never decreases."""
         token = asked.meta.get("progressToken")
         stages: list[str] = []
         last = 0.0
@@ -261,7 +261,7 @@ def _is_id(value: Any) -> bool:
 
 
 def _request(message: Any) -> _Request | None:
-    """A request or notification; None for a response, which nothing here waits for. Raises McpError."""
+    """A request or notification; None for a response, as none is expected. Raises McpError."""
     if not isinstance(message, dict) or message.get("jsonrpc") != "2.0":
         raise McpError(_INVALID_REQUEST, "The message is not of JSON-RPC 2.0")
     method, params = message.get("method"), message.get("params")
@@ -390,7 +390,7 @@ async def _serve(
 
 
 def _line(stdin: BinaryIO) -> bytes:
-    """The next line, empty at the end; of one that is too long a part that is still too long."""
+    """The next line, empty at the end. A line over the limit is cut, but stays over it."""
     line = stdin.readline(MOST_LINE_BYTES + 1)
     rest = line
     while len(rest) > MOST_LINE_BYTES and not rest.endswith(b"\n"):

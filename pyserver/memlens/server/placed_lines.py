@@ -1,4 +1,4 @@
-"""What open snapshots and fleets have for a document's lines, each where it is in the editor now.
+"""The figures of open snapshots and fleets for a document's lines, at their current positions in the editor.
 
 Traces and profiles have figures of lines, heap dumps objects of the classes and functions that are defined on them, and
 fleets the maximum over ranks. Hovers, code lenses and heat show these.
@@ -144,7 +144,7 @@ class PlacedLines:
         return [each for each in await self.definitions(document) if line in (each.line, each.class_line)]
 
     async def _declared(self, document: Document) -> list[PlacedDefinition]:
-        """Types for which dumps have only names."""
+        """Types that dumps know by name only."""
         path, suffix = document.path, Path(document.path).suffix.lower()
         dumps = [each for each in self._sources.snapshots() if suffix in suffixes_of(each.info.kind)]
         if not dumps or document.cell is not None:

@@ -1,4 +1,4 @@
-"""What a server that speaks on stdin and stdout does with its process."""
+"""Sets up the process of a server on stdin and stdout."""
 
 import logging
 import os

@@ -27,7 +27,7 @@ def prompt(name: object, arguments: object) -> dict[str, Any] | None:
 
 
 def _about() -> str:
-    """What the skill's front matter says of it."""
+    """The description in the skill's front matter."""
     lines = _text().partition("\n---\n")[0].splitlines()
     return next(line.partition(": ")[2] for line in lines if line.startswith("description: "))
 

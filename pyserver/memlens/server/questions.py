@@ -26,7 +26,7 @@ def _never(_params: Any) -> bool:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Cost:
-    """What a question may have to wait for, by its parameters. If nothing, its snapshot's thread answers it."""
+    """The slow work that a question may need, by its parameters. Without any, the snapshot's thread answers it."""
 
     is_long: Callable[[Any], bool] = _never
     """Of a heap dump it may visit much of the graph, or read the file: it is answered beside the thread."""

@@ -1,4 +1,4 @@
-"""How far the answer to a request is: for whoever works on it to say, and for the client to hear."""
+"""The progress of a request: reported by the worker, sent to the client."""
 
 from collections.abc import Callable
 from contextvars import ContextVar

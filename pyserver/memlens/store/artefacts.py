@@ -69,7 +69,7 @@ class Artefact(NamedTuple):
         return archive / f"{self.name}.partial-{pid}"
 
     def stamp(self, origin: Origin) -> bytes:
-        """What the file is made from, in 8 bytes: the archive and its format, the maker's version, the kinds of
+        """A hash of what the file is made of, in 8 bytes: the archive and its format, the maker's version, the kinds of
         frames.
         """
         kinds = origin.kinds if self.by_kinds else 0
@@ -142,7 +142,7 @@ class Artefact(NamedTuple):
 
 
 def _seal(path: Path) -> bytes:
-    """The last bytes of a file, which are a seal if it has one."""
+    """The last bytes of a file: its seal, if it has one."""
     try:
         with path.open("rb") as file:
             size = os.fstat(file.fileno()).st_size

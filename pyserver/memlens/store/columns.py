@@ -61,7 +61,7 @@ _PART = 1 << 16
 
 
 def _parts(column: Array, more: int = 0) -> Iterator[tuple[int, Array]]:
-    """A column in parts small enough for the processor's caches, with where each begins; ``more`` items overlap."""
+    """A column in parts that fit the processor's caches, each with its offset. Parts overlap by ``more`` items."""
     for at in range(0, len(column), _PART):
         yield at, column[at : at + _PART + more]
 

@@ -95,7 +95,7 @@ def _say(ended: Ended, start: Start) -> None:
 
 
 def _without_files(ended: Ended, start: Start) -> Text:
-    """Why there is no file."""
+    """Why no file was written."""
     if ended.was_out_of_memory:
         return phrase(
             "The kernel ended it because memory ran out, and nothing could be written. Set a limit below that "
@@ -115,7 +115,7 @@ def _without_files(ended: Ended, start: Start) -> Text:
 
 
 def _short(file: Path) -> str:
-    """A file's path as one writes it here."""
+    """A file's path, relative where that is shorter."""
     try:
         return str(file.relative_to(Path.cwd()))
     except ValueError:

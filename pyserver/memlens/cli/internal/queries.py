@@ -85,7 +85,7 @@ class _Inbox:
         return self._questions.get()
 
     def begin(self, session: SqlSession) -> threading.Event:
-        """The event that stops what a session is about to do."""
+        """The event that stops what the session does next."""
         stop = threading.Event()
         with self._lock:
             self._running = stop, session
@@ -144,7 +144,7 @@ class _Sessions:
                 assert_never(question)
 
     def _with(self, parts: tuple[str, ...]) -> SqlSession:
-        """The session, opened again if these tables were made after it."""
+        """The session, opened again if these tables are newer."""
         if self._session is not None and not set(parts) <= set(self._session.parts):
             self._session.close()
             self._session = None

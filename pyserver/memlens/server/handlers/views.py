@@ -57,7 +57,7 @@ def register(server: LanguageServer, registry: Registry) -> None:
 
 
 async def _takes_long(opened: OpenSnapshot, asked: Question, params: Any) -> bool:
-    """Make what the question needs first; return whether no other should wait for its answer."""
+    """Compute what the question needs first; return True if it should run beside the snapshot's thread."""
     cost = asked.cost
     if cost.needs_findings:
         return await prepare(opened, params.device)

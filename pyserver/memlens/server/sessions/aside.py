@@ -83,7 +83,7 @@ class Aside:
 
 
 async def _watched(answering: asyncio.Future[T], work: Work) -> T:
-    """The answer; until it is there, how far it is goes to whoever asked."""
+    """The answer. Until then, progress goes to the caller."""
     report = reported.get()
     while report is not None and not answering.done():
         await asyncio.wait([answering], timeout=REPORTED_EVERY_S)

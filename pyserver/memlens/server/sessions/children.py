@@ -199,7 +199,7 @@ async def _run(work: Work, command: list[str], on_progress: ProgressListener) ->
 
 
 def remove_unfinished(folder: Path, pid: int) -> None:
-    """Remove what a killed child left: it writes beside the archive's path and renames at the end."""
+    """Remove the unfinished folder of a killed child, which is beside the archive's path until it is renamed."""
     shutil.rmtree(partial_folder(folder, pid), ignore_errors=True)
 
 

@@ -38,7 +38,7 @@ export class Feed {
     // What leads the merged rects depends on it too, so it is asked for again once nothing is lit up.
     const unchanged = this.asked !== null && sameAsked(this.asked, want);
     if (unchanged && !needsPicture(this.asked, camera, extent, plot, resting)) return;
-    // What failed once is not asked again until the view is another.
+    // Failed requests are not retried until the view changes.
     if (this.refused && same(this.refused, want)) return;
     this.send(want);
   }
