@@ -3,22 +3,20 @@
 Dominators, retained sizes, distances, referrers and the compact tree are computed here, once.
 """
 
-from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from msgspec import Struct
 
 from memlens.arrays import I64, U8, U32, U64
-from memlens.kernels.graph import dominators as kernel
 from memlens.kernels.graph import reach, referrers, tree
 from memlens.kernels.graph.columns import References
 from memlens.kernels.tree import calltree
 from memlens.model.distinct import distinct
-from memlens.model.graph import NONE, Graph
+from memlens.model.graph import Graph
 from memlens.model.graph_names import cut_names
 from memlens.model.info import GraphInfo, ProfileInfo, ValueType, plausible_time
 from memlens.model.profile import Profile
@@ -27,7 +25,6 @@ from memlens.progress import Report
 from memlens.store.files.column_files import ColumnFiles
 from memlens.store.manifest import FORMAT_VERSION, GraphNames, Manifest, SourceFile, write_manifest
 from memlens.store.objects.columns import (
-    OWNED_DTYPE,
     REACHED_DTYPE,
     THREAD_FRAME_DTYPE,
     CompactColumns,
@@ -38,6 +35,7 @@ from memlens.store.objects.columns import (
     TypeColumns,
 )  # fmt: skip
 from memlens.store.objects.compact import Dominated, compact_tree
+from memlens.store.objects.dominators import Dominators, Referrers, dominators_of_graph, entries
 from memlens.store.objects.retained import below_own_group, retained_of_topmost
 from memlens.store.objects.room import Room
 from memlens.store.objects.shares import shares_of
@@ -93,7 +91,7 @@ def write_graph(graph: Graph, source: SourceFile, folder: Path, report: Report) 
         known = pool.submit(_write_known, columns, graph, retains, turning[0])
         _write_fields(columns, graph)
         _write_identities(columns, graph)
-        dominators = _dominators(graph, retains, lambda: turning.pop().result(), room)
+        dominators = dominators_of_graph(graph, retains, lambda: turning.pop().result(), room)
         distance = known.result()
     _release_references(graph)
     derived = _derive(graph, dominators, distance, room)
@@ -119,25 +117,7 @@ def write_graph(graph: Graph, source: SourceFile, folder: Path, report: Report) 
     write_manifest(folder, manifest)
 
 
-def _entries(graph: Graph) -> U32:
-    """The objects at which reachability begins."""
-    held = np.isin(graph.roots["kind"], np.array(graph.held_kinds, np.uint32))
-    is_entry = np.zeros(len(graph.objects), np.bool_)
-    is_entry[graph.roots["object"][~held]] = True
-    if graph.root is not None:
-        is_entry[graph.root] = True
-    return np.flatnonzero(is_entry).astype(np.uint32)
-
-
-class _Referrers(NamedTuple):
-    """Reversed references: where those to each object begin, their sources and kinds."""
-
-    start: U64
-    source: U32
-    kind: U8
-
-
-def _turn_around(columns: ColumnFiles, graph: Graph) -> _Referrers:
+def _turn_around(columns: ColumnFiles, graph: Graph) -> Referrers:
     """Write the references' names, and reverse the references."""
     references = graph.references
     columns.write(ReferenceColumns, {"name": references.name})
@@ -146,13 +126,13 @@ def _turn_around(columns: ColumnFiles, graph: Graph) -> _Referrers:
     # of one kind all are alike, whichever way they are turned
     is_mixed = len(graph.reference_kinds) > 1
     kind = np.empty_like(references.kind) if is_mixed else references.kind
-    turned = _Referrers(np.empty_like(references.start), source, kind)
+    turned = Referrers(np.empty_like(references.start), source, kind)
     of_kind = references.kind if is_mixed else references.kind[:0]
     referrers.referrers(references.start, references.target, of_kind, *turned)
     return turned
 
 
-def _write_known(columns: ColumnFiles, graph: Graph, retains: U8, turning: "Future[_Referrers]") -> U32:
+def _write_known(columns: ColumnFiles, graph: Graph, retains: U8, turning: "Future[Referrers]") -> U32:
     """Write references, referrers and the file's data about objects; return each object's distance from the roots."""
     references, turned = graph.references, turning.result()
     columns.write(
@@ -165,7 +145,7 @@ def _write_known(columns: ColumnFiles, graph: Graph, retains: U8, turning: "Futu
     del turned, turning
     distance = np.empty(len(graph.objects), np.uint32)
     followed = References(references.start, references.target, references.kind, retains)
-    reach.distances(followed, _entries(graph), distance)
+    reach.distances(followed, entries(graph), distance)
     objects = graph.objects
     own: dict[str, Rows | None] = {
         "type": objects.type, "shallow": objects.shallow, "distance": distance, "flags": objects.flags,
@@ -182,7 +162,7 @@ def _release_references(graph: Graph) -> None:
     references.kind = np.empty(0, np.uint8)
 
 
-def _derive(graph: Graph, dominators: "_Dominators", distance: U32, room: Room) -> _Derived:
+def _derive(graph: Graph, dominators: Dominators, distance: U32, room: Room) -> _Derived:
     count = len(graph.objects)
     dominator, retained, unreached, reached, owned = dominators
     unheld = unreached[distance[unreached] != NEVER]
@@ -216,78 +196,6 @@ def _derive(graph: Graph, dominators: "_Dominators", distance: U32, room: Room) 
         count - len(unreached),
         reachable_bytes,
     )
-
-
-class _Dominators(NamedTuple):
-    """Dominators and retained bytes by object."""
-
-    dominator: U32
-    retained: U64
-    unreached: U32
-    """Objects to which no chain of retaining references leads."""
-    reached: Rows
-    """Rows of REACHED_DTYPE."""
-    owned: Rows
-    """Rows of OWNED_DTYPE."""
-
-
-def _dominators(graph: Graph, retains: U8, referrers: Callable[[], _Referrers], room: Room) -> _Dominators:
-    references, count = graph.references, len(graph.objects)
-    work: list[Rows] = []
-
-    def working(items: int, kind: npt.DTypeLike) -> Rows:
-        work.append(room(items, kind))
-        return work[-1]
-
-    by_kind = not retains[: len(graph.reference_kinds)].all()
-    found, reachable, order, idom, alone = kernel.dominators(
-        References(references.start, references.target, references.kind, retains), by_kind, _entries(graph),
-        -1 if graph.root is None else graph.root, graph.facts.unreachable_attached, referrers, working,
-    )  # fmt: skip
-    room.again(*(column for column in work if not any(column is each for each in (order, idom, alone))))
-    of_vertex = room(found, np.uint64)
-    kernel.retained_sizes(order[:found], idom[:found], found, graph.objects.shallow, of_vertex)
-    dominator, retained = room(count, np.uint32), room(count, np.uint64)
-    kernel.by_object(order[:found], idom[:found], of_vertex, dominator, retained)
-    if graph.root is not None and not graph.facts.unreachable_attached:
-        _detach(graph, order[reachable:found], idom[reachable:found], dominator, retained)
-    rows = np.empty(0, REACHED_DTYPE)
-    if alone is not None:
-        sums = room(reachable, np.uint64)
-        kernel.retained_sizes(order[:reachable], alone, reachable, graph.objects.shallow, sums)
-        changed = np.flatnonzero((alone != idom[:reachable]) | (sums != of_vertex[:reachable]))
-        changed = changed[changed > 0]
-        rows = np.empty(len(changed), REACHED_DTYPE)
-        rows["object"], rows["dominator"] = order[changed], order[alone[changed]]
-        rows["retained"] = sums[changed]
-        room.again(alone, sums)
-    owned = _owned(graph, order[:found], idom[:found], of_vertex)
-    unreached = order[reachable:found].copy()
-    room.again(order, idom, of_vertex)
-    return _Dominators(dominator, retained, unreached, rows, owned)
-
-
-def _detach(graph: Graph, unreached: U32, idom: U32, dominator: U32, retained: U64) -> None:
-    """Take what no root reaches out of the graph's own root, which stands for all that none dominates."""
-    dominator[unreached[idom == 0]] = NONE
-    retained[graph.root] -= graph.objects.shallow[unreached].sum(dtype=np.uint64)
-
-
-def _owned(graph: Graph, order: U32, idom: U32, work: U64) -> Rows:
-    """Return rows of OWNED_DTYPE; ``work`` is overwritten."""
-    count, natives = len(graph.objects), graph.natives
-    if not len(natives):
-        return np.empty(0, OWNED_DTYPE)
-    # most of it stays untouched zeros, which take no memory
-    own = np.zeros(count, np.uint64)
-    own[natives["object"]] = natives["bytes"]
-    kernel.retained_sizes(order, idom, len(order), own, work)
-    holding = np.flatnonzero(work)
-    holding = holding[order[holding] < count]
-    rows = np.empty(len(holding), OWNED_DTYPE)
-    rows["object"], rows["retained"] = order[holding], work[holding]
-    rows["native"] = own[rows["object"]]
-    return np.sort(rows, order="object")
 
 
 def _write_derived(columns: ColumnFiles, graph: Graph, derived: _Derived, lost: I64) -> None:
