@@ -20,6 +20,7 @@ from tests.python.test_flame import check_picture
 from memlens.kernels.tree.calltree import families
 from memlens.model.attribution import Attribution
 from memlens.model.timeline import NEVER
+from memlens.store.manifest import InconsistentError
 from memlens.store.snapshot import Snapshot
 from memlens.views.compare.difference import join, tree_of
 from memlens.views.compare.pairing import Pairing
@@ -315,22 +316,36 @@ def test_a_tree_has_the_meaning_of_its_values(opened: Callable[[Path], Snapshot]
         ]  # fmt: skip
 
 
-@pytest.mark.parametrize("looked_at", [0, 1 << 24])
-def test_the_nearest_node_above_is_found_in_stacks_of_any_depth(
-    looked_at: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(walking, "_MOST_LOOKED_AT", looked_at)
+@pytest.mark.parametrize("chance", [0.99, 1])
+def test_the_nearest_node_above_is_found_in_stacks_of_any_depth(chance: float) -> None:
     random = np.random.default_rng(3)
     # long chains with branches, and lines that are rare
+    count = 8_000
     parents = (
-        np.arange(2_000) - np.where(random.random(2_000) < 0.99, 1, random.integers(1, 50, 2_000))
+        np.arange(count) - np.where(random.random(count) < chance, 1, random.integers(1, 50, count))
     ).clip(0)
-    lines = np.where(random.random(2_000) < 0.01, random.integers(0, 3, 2_000), 7)
-    nodes, wanted = random.integers(0, 2_000, 500).astype(np.uint32), random.integers(0, 4, 500)
+    lines = np.where(random.random(count) < 0.01, random.integers(0, 3, count), 7)
+    nodes, wanted = random.integers(0, count, 500).astype(np.uint32), random.integers(0, 4, 500)
+    allowed = random.random(count) < 0.05
     tree = PrefixTree(parents.astype(np.uint32), lines.astype(np.uint32), nodes, nodes)
-    found = walking.up(tree, tree.ends, lambda at, rows: lines[at] == wanted[rows], wanted)
-    for start, line, nearest in zip(nodes.tolist(), wanted.tolist(), found.tolist(), strict=True):
-        node = start
-        while node and lines[node] != line:
-            node = int(parents[node])
-        assert nearest == node
+    found = (
+        walking.up_to_line(tree, nodes, lines, wanted),
+        walking.up_to(tree, nodes, allowed),
+        walking.up_to_another(tree, nodes, allowed, lines, wanted),
+    )
+    fits: tuple[Callable[[int, int], bool], ...] = (
+        lambda node, line: bool(lines[node] == line),
+        lambda node, _: bool(allowed[node]),
+        lambda node, line: bool(allowed[node] and lines[node] != line),
+    )
+    for fit, answers in zip(fits, found, strict=True):
+        for start, line, nearest in zip(nodes.tolist(), wanted.tolist(), answers.tolist(), strict=True):
+            node = start
+            while node and not fit(node, line):
+                node = int(parents[node])
+            assert nearest == node
+    damaged = PrefixTree(np.array([0, 2, 1], np.uint32), tree.frames[:3], nodes, nodes)
+    with pytest.raises(InconsistentError):
+        walking.up_to_line(damaged, np.array([1], np.uint32), lines[:3], lines[:1])
+    with pytest.raises(InconsistentError):
+        walking.up_to(damaged, np.array([1], np.uint32), allowed[:3])

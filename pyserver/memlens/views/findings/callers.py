@@ -26,7 +26,7 @@ from memlens.views.selection.items import BARE, stacks_of
 from memlens.views.selection.sets import AllocationSet
 from memlens.views.selection.stacks import AMOUNT
 from memlens.views.selection.terms import MOST_CHARACTERS
-from memlens.views.selection.walking import among, line_keys, up
+from memlens.views.selection.walking import line_keys, up_to, up_to_line
 
 if TYPE_CHECKING:
     from memlens.arrays import I64
@@ -125,12 +125,12 @@ def _divided(
     own = np.append(keys, -1)[np.minimum(tree.frames, len(keys))]
     able = np.append(can_call, False)[np.minimum(tree.frames, len(keys))]
     wrapper = keys[labels]
-    nodes = up(tree, tree.ends[stacks], lambda at, rows: own[at] == wrapper[rows], wrapper)
-    seen, alike = [distinct(wrapper)], np.zeros(len(nodes), np.uint8)
+    nodes = up_to_line(tree, tree.ends[stacks], own, wrapper)
+    seen = [distinct(wrapper)]
     for _ in range(_MOST_LEVELS):
         allowed = able & ~np.isin(own, np.concatenate(seen))
         above = np.where(nodes == 0, 0, tree.parents[nodes]).astype(np.uint32)
-        nodes = up(tree, above, among(allowed), alike)
+        nodes = up_to(tree, above, allowed)
         named = nodes != 0
         if amounts[named].sum() < _KNOWN_SHARE * total:
             return None

@@ -1,20 +1,13 @@
 """Walking stacks outwards, from a line to those that called it."""
 
-from collections.abc import Callable
-
 import numpy as np
 import numpy.typing as npt
 
 from memlens.arrays import I64, U32, Mask
+from memlens.kernels.tree import stacks as kernel
+from memlens.store.manifest import InconsistentError
 from memlens.store.snapshot import Snapshot
 from memlens.views.selection.stacks import PrefixTree
-
-MOST_DEPTH = 5_000
-_STEPS = 64
-"""Steps that are made one by one: stacks that share most of their frames would make them anew for each."""
-_MOST_LOOKED_AT = 1 << 24
-_MOST_DOUBLINGS = 32
-"""A tree's numbers have so many bits."""
 
 
 def line_keys(snapshot: Snapshot) -> I64:
@@ -24,49 +17,45 @@ def line_keys(snapshot: Snapshot) -> I64:
     return np.where((frames.file != 0) & (frames.line > 0), lines, -2 - frames.function.astype(np.int64))
 
 
-Fits = Callable[[U32, npt.NDArray[np.intp]], Mask]
-"""Which nodes fit, each reached from the stack of a row."""
+def up_to_line(
+    tree: PrefixTree, nodes: U32, keys: npt.NDArray[np.integer], wanted: npt.NDArray[np.integer]
+) -> U32:
+    """The nearest node at or above each of some nodes whose key is the wanted one; the root, 0, where none is.
 
-
-def among(allowed: Mask) -> Fits:
-    """Nodes of a mask."""
-    return lambda nodes, _: allowed[nodes]
-
-
-def up(tree: PrefixTree, nodes: U32, fits: Fits, alike: npt.NDArray[np.integer]) -> U32:
-    """The nearest node that fits at or above each of some nodes; the root, 0, where none does.
-
-    Rows with equal numbers in ``alike`` fit the same nodes.
+    ``keys`` has an item for each node of the tree, ``wanted`` one for each of ``nodes``. Raises
+    :class:`InconsistentError` for a damaged tree.
     """
-    found = nodes.copy()
-    rows = np.flatnonzero(found != 0)
-    for step in range(MOST_DEPTH):
-        rows = rows[~fits(found[rows], rows)]
-        if not len(rows):
-            return found
-        found[rows] = tree.parents[found[rows]]
-        rows = rows[found[rows] != 0]
-        if step == _STEPS:
-            # few are left of stacks that aren't deep
-            distinct, kinds = np.unique(alike[rows], return_inverse=True)
-            if len(rows) and len(distinct) * (int(found[rows].max()) + 1) <= _MOST_LOOKED_AT:
-                for kind in range(len(distinct)):
-                    mine = rows[kinds == kind]
-                    found[mine] = _far_up(tree, found[mine], fits, mine[0])
-                return found
-    found[rows] = 0
+    numbers = np.unique(np.concatenate((keys, wanted)), return_inverse=True)[1].astype(np.uint32)
+    found = np.zeros(len(nodes), np.uint32)
+    if not kernel.nearest_alike(tree.parents, numbers[: len(keys)], nodes, numbers[len(keys) :], found):
+        raise InconsistentError("The tree contains a cycle")
     return found
 
 
-def _far_up(tree: PrefixTree, nodes: U32, fits: Fits, row: np.intp) -> U32:
-    """The same for nodes that are alike to a row: each node looks as far as those that it has found so far."""
-    every = np.arange(int(nodes.max()) + 1, dtype=np.uint32)
-    nearest = np.where(fits(every, np.full(len(every), row)), every, tree.parents[: len(every)])
-    nearest[0] = 0
-    for _ in range(_MOST_DOUBLINGS):
-        further = nearest[nearest]
-        if np.array_equal(further, nearest):
-            break
-        nearest = further
-    found: U32 = nearest[nodes]
-    return found
+def up_to(tree: PrefixTree, nodes: U32, allowed: Mask) -> U32:
+    """The nearest allowed node at or above each of some nodes; the root, 0, where there is none."""
+    return _nearest(tree, allowed, np.zeros(len(allowed), np.uint32))[0][nodes]
+
+
+def up_to_another(
+    tree: PrefixTree,
+    nodes: U32,
+    allowed: Mask,
+    keys: npt.NDArray[np.integer],
+    known: npt.NDArray[np.integer],
+) -> U32:
+    """The nearest allowed node at or above each of some nodes whose key isn't the known one; 0 where there is none.
+
+    ``known`` has an item for each of ``nodes``.
+    """
+    distinct, numbers = np.unique(keys, return_inverse=True)
+    first, other = _nearest(tree, allowed, numbers.astype(np.uint32))
+    nearest = first[nodes]
+    return np.where(distinct[numbers[nearest]] == known, other[nodes], nearest).astype(np.uint32)
+
+
+def _nearest(tree: PrefixTree, allowed: Mask, keys: U32) -> tuple[U32, U32]:
+    first, other = np.empty_like(tree.parents), np.empty_like(tree.parents)
+    if not kernel.nearest(tree.parents, allowed.astype(np.uint8), keys, first, other):
+        raise InconsistentError("The tree contains a cycle")
+    return first, other

@@ -10,7 +10,7 @@ from memlens.model.timeline import NEVER
 from memlens.store.snapshot import Snapshot
 from memlens.views.naming.attribution import charged_frames
 from memlens.views.selection.stacks import PrefixTree
-from memlens.views.selection.walking import line_keys, up
+from memlens.views.selection.walking import line_keys, up_to_another, up_to_line
 
 
 def calling_frames(snapshot: Snapshot, attribution: Attribution) -> U32:
@@ -36,13 +36,12 @@ def calling_frames(snapshot: Snapshot, attribution: Attribution) -> U32:
     line, of_user = keys[labels[stacks]], frames.kind[labels[stacks]] == USER
     nodes = snapshot.stacks.node
     prefix = PrefixTree(tree.parent, tree.frame, nodes, nodes)
-    charged = up(prefix, nodes[stacks], lambda at, rows: key_of[at] == line[rows], line)
+    charged = up_to_line(prefix, nodes[stacks], key_of, line)
     above = np.where(charged == 0, 0, tree.parent[charged]).astype(np.uint32)
-    callers = up(
-        prefix,
-        above,
-        lambda at, rows: (key_of[at] != line[rows]) & np.where(of_user[rows], is_users[at], is_able[at]),
-        np.unique(line, return_inverse=True)[1] * 2 + of_user,
+    callers = np.where(
+        of_user,
+        up_to_another(prefix, above, is_users, key_of, line),
+        up_to_another(prefix, above, is_able, key_of, line),
     )
     found[stacks] = np.where(callers == 0, NEVER, tree.frame[callers])
     return found
