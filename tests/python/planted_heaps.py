@@ -141,8 +141,11 @@ V8 = (
     "unknown type of objects", "unknown type of references", "name of a type", "name of a type of references",
     "key of an object", "unknown field", "key of the header", "key of the meta", "section", "text in the trace",
     "address of a script", "number of objects", "number of references", "place of the root",
-    "bytes outside of the heap", "line of a function",
+    "bytes outside of the heap", "line of a function", "node of the trace", "function of the trace",
+    "bytes of the trace", "line of the trace", "last id of a sample",
 )  # fmt: skip
+TRACE = ("node of the trace", "function of the trace", "bytes of the trace", "line of the trace")
+"""Numbers of a recording's allocations, which have no more than 12 digits."""
 
 
 NUMBERS_OF_HEADER = {
@@ -225,6 +228,13 @@ def v8(chosen: Chosen) -> bytes:
         sections = _with_field(sections, secret.number("unknown field", 31))
     _put_numbers(sections["snapshot"], secret)
     sections["locations"] = [0, 1, secret.number("line of a function"), 0]
+    if any(secret.has(place) for place in TRACE):
+        node, function, count = (secret.number(place) for place in TRACE[:3])
+        name = sections["strings"].index("Account")
+        sections["trace_tree"] = [1, 0, 0, 0, [node, function, 1, count, []]]
+        sections["trace_function_infos"] = [1, name, name, 1, secret.number(TRACE[3]), 1]
+    if secret.has("last id of a sample"):
+        sections["samples"] = [1000, secret.number("last id of a sample")]
     for place, at in (
         ("key of the header", sections["snapshot"]),
         ("key of the meta", meta),
@@ -233,7 +243,7 @@ def v8(chosen: Chosen) -> bytes:
         if secret.has(place):
             at["note"] = secret.text(place)
     if secret.has("text in the trace"):
-        sections["trace_tree"] = [secret.text("text in the trace")]
+        sections["trace_tree"] = [*sections["trace_tree"], secret.text("text in the trace")]
     order = [*heap.order, "note"]
     return json.dumps(
         {name: sections[name] for name in order if name in sections}, separators=(",", ":")

@@ -70,6 +70,8 @@ _FIELD_NAMES = {
 _FORMS = {"string", "number", "node", "string_or_number"}
 _ELEMENT = re.compile(r"(?:Detached )?<(?!symbol )[\w-]+ ")
 _ENTRY = re.compile(r"part of key \((.*) @\d+\) -> value \((.*) @\d+\) pair", re.DOTALL)
+_LONG_NUMBER = re.compile(rb"\d{13,}")
+"""A number of no allocation's size, count or place."""
 _DATA = re.compile(r"(?<![\w$])data:[\w$+./-]*(?=[,;])[^,]*,(.*)", re.DOTALL)
 _ENGINES = {"", "heap number", "smi number", "int", "bool", "bigint"}
 """Texts that the engine gives to all objects of a kind."""
@@ -249,7 +251,10 @@ class V8Reader:
                     found = json_stream.value(stream)
                     if name != "trace_tree" or found.strip(b"[]0123456789, \n\r\t"):
                         self._surplus.append(Item("unknown", f"section {name}", found, at))
-                    if name != "trace_tree":
+                    if name == "trace_tree":
+                        long = set(_LONG_NUMBER.findall(found))
+                        self._surplus += [Item("number", "trace", each.decode(), at) for each in sorted(long)]
+                    else:
                         self._surplus.append(Item("text", "key of the file", name, at))
         if self._properties is not None:
             self._keys = self._properties.keys((text for text, _, _ in self._strings()), len(self._uses))
