@@ -228,13 +228,7 @@ def v8(chosen: Chosen) -> bytes:
         sections = _with_field(sections, secret.number("unknown field", 31))
     _put_numbers(sections["snapshot"], secret)
     sections["locations"] = [0, 1, secret.number("line of a function"), 0]
-    if any(secret.has(place) for place in TRACE):
-        node, function, count = (secret.number(place) for place in TRACE[:3])
-        name = sections["strings"].index("Account")
-        sections["trace_tree"] = [1, 0, 0, 0, [node, function, 1, count, []]]
-        sections["trace_function_infos"] = [1, name, name, 1, secret.number(TRACE[3]), 1]
-    if secret.has("last id of a sample"):
-        sections["samples"] = [1000, secret.number("last id of a sample")]
+    _put_recording(sections, secret)
     for place, at in (
         ("key of the header", sections["snapshot"]),
         ("key of the meta", meta),
@@ -242,8 +236,6 @@ def v8(chosen: Chosen) -> bytes:
     ):
         if secret.has(place):
             at["note"] = secret.text(place)
-    if secret.has("text in the trace"):
-        sections["trace_tree"] = [*sections["trace_tree"], secret.text("text in the trace")]
     order = [*heap.order, "note"]
     return json.dumps(
         {name: sections[name] for name in order if name in sections}, separators=(",", ":")
@@ -253,6 +245,19 @@ def v8(chosen: Chosen) -> bytes:
 def _put_numbers(header: dict[str, Any], secret: Secrets) -> None:
     for place, key in NUMBERS_OF_HEADER.items():
         header[key] = secret.number(place) or header.get(key, 0)
+
+
+def _put_recording(sections: dict[str, Any], secret: Secrets) -> None:
+    """What a recording of allocations has."""
+    if any(secret.has(place) for place in TRACE):
+        node, function, count = (secret.number(place) for place in TRACE[:3])
+        name = sections["strings"].index("Account")
+        sections["trace_tree"] = [1, 0, 0, 0, [node, function, 1, count, []]]
+        sections["trace_function_infos"] = [1, name, name, 1, secret.number(TRACE[3]), 1]
+    if secret.has("last id of a sample"):
+        sections["samples"] = [1000, secret.number("last id of a sample")]
+    if secret.has("text in the trace"):
+        sections["trace_tree"] = [*sections["trace_tree"], secret.text("text in the trace")]
 
 
 def _with_field(sections: dict[str, Any], number: int) -> dict[str, Any]:

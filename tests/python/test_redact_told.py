@@ -1,6 +1,9 @@
 """What names, counts and orders tell of values isn't left in a redacted dump."""
 
+import hashlib
 import itertools
+import os
+import random
 import struct
 import subprocess
 import sys
@@ -8,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.python import pyheap_files
+from tests.python import planted_heaps, pyheap_files
 from tests.python.graph_reading import load, type_names
 from tests.python.hprof_files import Dump
 from tests.python.redacted_files import names_of, redacted
@@ -22,6 +25,51 @@ from memlens.proof.verify import verify
 
 def rows_of(graph: Graph, name: str) -> list[int]:
     return [row for row, each in enumerate(type_names(graph)) if each == name]
+
+
+# ---- secrets -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", planted_heaps.FORMATS)
+def test_no_byte_of_a_copy_depends_on_a_secret(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Dumps that differ in one secret have the same copy, if what is drawn at random is the same as well."""
+    places, make, file = planted_heaps.FORMATS[name]
+    whole = [place for place in places if place not in planted_heaps.DAMAGE]
+    path, differs = tmp_path / file, ""
+    text, number = planted_heaps.Secrets.text, planted_heaps.Secrets.number
+
+    def other_text(secrets: planted_heaps.Secrets, place: str, blank: str = "") -> str:
+        found = text(secrets, place, blank)
+        return found.replace("ada", "bob") if place == differs else found
+
+    def other_number(secrets: planted_heaps.Secrets, place: str, bits: int = 63) -> int:
+        return number(secrets, place, bits) + 1_000 * (place == differs)
+
+    def copy() -> bytes:
+        drawn = itertools.count()
+
+        def draw(count: int) -> bytes:
+            return hashlib.shake_256(str(next(drawn)).encode()).digest(count)
+
+        path.write_bytes(make(whole))
+        with monkeypatch.context() as fixed:
+            fixed.setattr(os, "urandom", draw)
+            fixed.setattr(random, "_urandom", draw)
+            return redacted(path, keeps_shared=False, keeps_time=False, keeps_threads=False)[0]
+
+    monkeypatch.setattr(planted_heaps.Secrets, "text", other_text)
+    monkeypatch.setattr(planted_heaps.Secrets, "number", other_number)
+    first, dump = copy(), path.read_bytes()
+    tried, told = [], []
+    for differs in whole:
+        if copy() != first:
+            told.append(differs)
+        if path.read_bytes() != dump:
+            tried.append(differs)
+    assert tried == whole
+    assert told == []
 
 
 # ---- random orders -----------------------------------------------------------------------------------------------
