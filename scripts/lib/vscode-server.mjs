@@ -42,6 +42,16 @@ const TRUST_SETTINGS = (trusted) =>
 /** Built-in extensions that require signing in. */
 const SKIPPED = ['vscode.github', 'vscode.github-authentication', 'vscode.microsoft-authentication'];
 
+/**
+ * Built-in extensions that no test is about: three fifths of the declarations that a window gets when it opens, and its
+ * extension host at each change of a setting. Of those that browsers run as well the window would look for that part.
+ */
+const SKIPPED_BY_TESTS = [
+  ...['ms-vscode.js-debug', 'ms-vscode.js-debug-companion', 'vscode.debug-auto-launch'],
+  ...['vscode.debug-server-ready', 'vscode.git', 'vscode.grunt', 'vscode.gulp', 'vscode.jake'],
+  ...['vscode.php-language-features', 'vscode.terminal-suggest', 'vscode.tunnel-forwarding'],
+];
+
 const freePort = () =>
   new Promise((resolve, reject) => {
     const probe = createServer().on('error', reject);
@@ -122,7 +132,7 @@ export async function startVSCodeServer(options = {}) {
         EXTENSIONS_GALLERY: '{"serviceUrl":""}',
         MEMLENS_SERVER_PARENT: String(process.pid),
         ...(open ? { MEMLENS_OPEN_FIRST: open } : {}),
-        VSCODE_SKIP_BUILTIN_EXTENSIONS: SKIPPED.join(','),
+        VSCODE_SKIP_BUILTIN_EXTENSIONS: [...SKIPPED, ...(develop ? SKIPPED_BY_TESTS : [])].join(','),
         ...env,
       },
       stdio: ['ignore', 'pipe', 'pipe'],
