@@ -220,10 +220,8 @@ test('a moment is bookmarked with a note: listed, drawn, renamed, visited, expor
   await note('the second peak');
   await until(async () => (await notes())[1] === 'the second peak', 'it is renamed');
   await vscode.runCommand('Memlens: Go to Previous Bookmark');
-  await view
-    .locator('.sr-only[role=status]', { hasText: 'Bookmark at' })
-    .first()
-    .waitFor({ state: 'attached' });
+  // not where it is read out: the cursor's moment follows there
+  await view.locator('.status-note', { hasText: 'Bookmark at' }).waitFor();
 
   // they are stored beside the archive
   const { bookmarks } = JSON.parse(
