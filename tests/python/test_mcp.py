@@ -730,9 +730,9 @@ def test_long_answers_are_cut_and_say_so(client: McpClient, folder: Path) -> Non
         (
             "memlens_top",
             {"path": PROFILE, "at": "1 s"},
-            "It has these values, to be given as the value: inuse_objects",
+            "Its values are inuse_objects",
         ),
-        ("memlens_top", {"path": PROFILE, "at": "end", "value": "live"}, "both say when"),
+        ("memlens_top", {"path": PROFILE, "at": "end", "value": "live"}, "each says when"),
         ("memlens_top", {"path": "app.hprof", "at": "peak"}, "heap dump is of one moment, so `at`"),
         ("memlens_calls", {"path": TRACE, "of": "callers"}, "name no function and no line"),
         (

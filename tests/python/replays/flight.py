@@ -191,6 +191,7 @@ def read(path: Path) -> Profile:
     events = chunk.events()
     collected = max(each["startTime"] for name, each in events if name == "jdk.GarbageCollection")
     profile = Profile(["kept_samples", "held_samples", "allocated_bytes"])
+    limit_firsts([event for name, event in events if name == "jdk.ObjectAllocationSample"])
     for name, event in events:
         if name == "jdk.ObjectAllocationSample":
             profile.add(chunk.stack(event["stackTrace"]), [0, 0, event["weight"]])
@@ -200,3 +201,14 @@ def read(path: Path) -> Profile:
                 profile.add(chunk.stack(event["stackTrace"]), [1, 0, 0])
                 profile.add(chain, [0, 1, 0])
     return profile
+
+
+def limit_firsts(samples: list[dict[str, Any]]) -> None:
+    """Limit the first sample of each thread to the thread's largest other one, else to the largest that is no first."""
+    threads: dict[int, list[dict[str, Any]]] = {}
+    for each in sorted(samples, key=lambda each: each["startTime"]):
+        threads.setdefault(each["eventThread"], []).append(each)
+    largest = max(each["weight"] for rows in threads.values() for each in rows[1:])
+    for first, *others in threads.values():
+        limit = max((each["weight"] for each in others), default=largest)
+        first["weight"] = min(first["weight"], limit)
