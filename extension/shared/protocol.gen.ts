@@ -3138,6 +3138,7 @@ export interface Run {
   largest: Largest[];
   reserved: number[];
   out_of_memory: Failure | null;
+  laid_out_anew: boolean;
 }
 
 /**
@@ -3790,12 +3791,14 @@ export interface WhatIf {
   curves: Curves | null;
   fragmentation: Fragmentation | null;
   rows: Run[];
+  anew_peak_reserved_bytes: number | null;
 }
 
 /** The outcome of replays in sentences; all but `exactness` are None if there is nothing to say. */
 export interface WhatIfAnswer {
   found: WhatIf;
   exactness: Text;
+  assumption: Text | null;
   conclusion: Text | null;
   largest: Text | null;
   again: Text | null;

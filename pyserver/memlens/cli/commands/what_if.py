@@ -21,7 +21,14 @@ from memlens.views.trace.how_large import HowLarge, asked_in, at_least, how_larg
 from memlens.views.trace.how_large_words import GROWTH_WORDS, at_least_said, sizes_said
 from memlens.views.trace.oom.places import place_name
 from memlens.views.trace.what_if import Run, WhatIf, what_if
-from memlens.views.trace.what_if_words import computed_again, conclusion, exactness, fragmentation, largest
+from memlens.views.trace.what_if_words import (
+    assumption,
+    computed_again,
+    conclusion,
+    exactness,
+    fragmentation,
+    largest,
+)
 
 EXAMPLES = ("memlens what-if samples/train.pickle",)
 _MOST_PINNING = 5
@@ -185,10 +192,8 @@ def _print(found: WhatIf) -> None:
         say_paragraph(
             "The file doesn't say how much memory there was: give it with --capacity to know what would have failed."
         )
-    if found.laid_out_anew:
-        say_paragraph(
-            "What was live before the first event is assumed to have been allocated by the other settings as well."
-        )
+    if (said := assumption(found)) is not None:
+        say_paragraph(f"{said}")
     if (said := conclusion(found)) is not None:
         say_paragraph(str(said))
     said = fragmentation(found)

@@ -57,12 +57,12 @@ def replays(snapshot: Snapshot, number: int, event: int, settings: Sequence[str]
 
 
 def peaks_with(snapshot: Snapshot, number: int, settings: str) -> tuple[int, int] | None:
-    """The peaks of reserved bytes, as recorded and with settings; None if the trace can't be replayed."""
+    """The peaks of reserved bytes, without and with settings; None if the trace can't be replayed."""
     found = _what_if(snapshot, number, (settings,))
     if found is None or found.calibration.reason is not None or len(found.rows) < 2:
         return None
-    recorded, tried = found.rows
-    return recorded.peak_reserved_bytes, tried.peak_reserved_bytes
+    tried = found.rows[1]
+    return found.reserved_without(tried), tried.peak_reserved_bytes
 
 
 @kept

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 from msgspec.structs import replace
 
-from memlens.arrays import I32, I64
+from memlens.arrays import I32, I64, U32
 from memlens.errors import BadRequestError
 from memlens.model.timeline import ACTIONS
 from memlens.packs.pytorch.kernels.replay import Replay
@@ -30,7 +30,7 @@ from memlens.store.snapshot import Key, Snapshot
 from memlens.store.trace.device import Device
 from memlens.texts import Text, phrase
 from memlens.units import format_bytes
-from memlens.views.selection.changes import ChangedRows
+from memlens.views.selection.changes import ChangedRows, halved
 from memlens.views.trace.allocator.blocks import SMALL_MOST_BYTES, block_sizes, rounded_up
 from memlens.views.trace.allocator.segments import reserved_at, reserved_steps, segments_of
 from memlens.views.trace.what_if import Again, Calibration, Failure, Outcome
@@ -103,7 +103,7 @@ class Trace:
         self._known_rounded: dict[tuple[int, ...], Rounded] = {}
         self.oom_events = np.flatnonzero(self.device.event_action == OOM)
         self.reason = self._impossible()
-        if len(self.oom_events):
+        if self.limit_bytes() is not None:
             self.combinations.append(_COLLECTING)
         self.requests = recorded_requests(snapshot, number) if self.reason is None else None
 
@@ -142,7 +142,7 @@ class Trace:
         other = np.concatenate((changes.without, changes.free_at_once))
         chosen = np.setdiff1d(changes.recompute, other, assume_unique=True).astype(np.uint32)
         if not len(changes.recompute):
-            return changed_requests(requests, changes, NONE), None
+            return self._with_failures(changed_requests(requests, changes, NONE), changes), None
         if not engine_stacks(self.snapshot).any():
             raise BadRequestError(
                 phrase(
@@ -162,7 +162,28 @@ class Trace:
         again = Again(
             allocations=len(layers.rows), of_allocations=len(changes.recompute), layers=_count(layers.of_rows)
         )  # fmt: skip
-        return changed_requests(requests, changes, layers), again
+        return self._with_failures(changed_requests(requests, changes, layers), changes), again
+
+    def _with_failures(self, requests: Requests, changes: ChangedRows) -> Requests:
+        """Change the requests that failed as well, if all allocations with the stack of one are changed."""
+        failed = np.flatnonzero(requests.actions == OOM)
+        stacks = self.device.event_stack[requests.source[failed]]
+        all_rows = np.bincount(self.device.stack)
+        known = stacks < len(all_rows)
+        failed, stacks = failed[known], stacks[known]
+
+        def of_changed(rows: U32) -> I64:
+            """The failed requests of stacks that are changed as a whole."""
+            changed = np.bincount(self.device.stack[rows], minlength=len(all_rows))
+            return failed[(changed == all_rows)[stacks] & (all_rows[stacks] > 0)]
+
+        left_out, smaller = of_changed(changes.without), of_changed(changes.halve)
+        if not len(left_out) and not len(smaller):
+            return requests
+        skipped, sizes = requests.skipped.copy(), requests.sizes.copy()
+        skipped[left_out] = 1
+        sizes[smaller] = halved(sizes[smaller])
+        return requests._replace(skipped=skipped, sizes=sizes)
 
     def resized(self, sizes: I64) -> Requests:
         """The trace with other bytes for its rows."""
@@ -170,9 +191,11 @@ class Trace:
         assert requests is not None  # noqa: S101 - as in changed()
         return requests._replace(row_sizes=sizes)
 
-    def run(self, settings: str, limit_bytes: int | None, requests: Requests) -> Outcome | None:
-        """Replay; None if the memory from before the first event can't be laid out."""
-        done = self._run(self._settings(settings), requests, limit_bytes=limit_bytes or 0)
+    def run(
+        self, settings: str, limit_bytes: int | None, requests: Requests, *, anew: bool = False
+    ) -> Outcome | None:
+        """Replay; None if the memory from before the first event can't be laid out; ``anew``: it is in any case."""
+        done = self._run(self._settings(settings), requests, limit_bytes=limit_bytes or 0, anew=anew)
         if done is None:
             return None
         replay, events, reserved = done
@@ -186,7 +209,13 @@ class Trace:
         return Outcome(events, replay.peak_reserved_bytes, reserved, failure)
 
     def _run(
-        self, settings: Settings, requests: Requests, *, follows: bool = False, limit_bytes: int = 0
+        self,
+        settings: Settings,
+        requests: Requests,
+        *,
+        follows: bool = False,
+        limit_bytes: int = 0,
+        anew: bool = False,
     ) -> tuple[Replay, int, I64] | None:
         """Replay up to an event; what was reserved at each moment; None where what was there before contradicts itself.
 
@@ -211,7 +240,8 @@ class Trace:
             rounding=settings.rounding_bytes,
             follows=follows,
         )
-        if not self._begin(replay, requests, settings, rounded.of_rows):
+        is_anew = anew or self._differs(settings, requests)
+        if not self._begin(replay, requests, rounded.of_rows, is_anew=is_anew):
             return None
         replay.shrink()
         reserved = np.zeros(len(requests.actions) + 1, np.int64)
@@ -248,10 +278,10 @@ class Trace:
             )
         return max(int(limit_bytes * settings.per_process_memory_fraction), 1)
 
-    def _begin(self, replay: Replay, requests: Requests, settings: Settings, sizes: I64) -> bool:
-        """Reserve the memory from before the first event: as it was, or anew if the settings place it elsewhere."""
+    def _begin(self, replay: Replay, requests: Requests, sizes: I64, *, is_anew: bool) -> bool:
+        """Reserve the memory from before the first event: as it was, or anew where the settings place it elsewhere."""
         before = requests.before
-        if not self._differs(settings, requests):
+        if not is_anew:
             known = block_sizes(self.snapshot, self.device.info.device)[before]
             blocks = layout(self.device, self.spans, requests.arenas_of_spans, before, known)
             if blocks is None:

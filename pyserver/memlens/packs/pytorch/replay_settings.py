@@ -70,8 +70,9 @@ def parse(words: str) -> Settings:
     found: dict[str, Any] = {}
     for part in re.split(r",(?![^\[]*\])", words):
         name, colon, value = part.strip().partition(":")
+        name = name.strip()
         try:
-            match name.strip() if colon else "":
+            match name if colon else "":
                 case "expandable_segments":
                     found[name] = {"true": True, "false": False}[value.strip().lower()]
                 case "max_split_size_mb":

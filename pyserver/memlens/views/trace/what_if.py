@@ -17,6 +17,7 @@ from memlens.store.models import timeline_of
 from memlens.store.snapshot import Snapshot
 from memlens.store.trace.device import Device
 from memlens.texts import Text, phrase
+from memlens.units import format_bytes
 from memlens.views.answers import Axis
 from memlens.views.naming.frame_names import BEFORE_TRACE as ALLOCATED_EARLIER
 from memlens.views.naming.frame_names import NO_STACK, SPECIAL_NAMES
@@ -99,6 +100,11 @@ class Run(Struct, frozen=True, kw_only=True):
     """The most reserved bytes in each column of the curves, up to the failure if there is one."""
     out_of_memory: Failure | None
     """The first failure; None if there is none, or if the device's memory isn't known."""
+    laid_out_anew: bool = False
+    """Whether it assumes that memory live before the first event was allocated by these settings as well.
+
+    Its requests aren't in the trace, so they are replayed in the order of addresses.
+    """
 
 
 class Curves(Struct, frozen=True):
@@ -141,10 +147,7 @@ class WhatIf(Struct, frozen=True, kw_only=True):
     reserved_before_bytes: int
     """Bytes reserved before the first event: no peak is lower, whatever was requested then."""
     laid_out_anew: bool
-    """Whether some rows assume that memory live before the first event was allocated by their settings as well.
-
-    Its requests aren't in the trace, so they are replayed in the order of addresses.
-    """
+    """Whether some rows are: see :attr:`Run.laid_out_anew`."""
     again: Again | None
     """None unless something is to be computed again."""
     curves: Curves | None
@@ -153,9 +156,21 @@ class WhatIf(Struct, frozen=True, kw_only=True):
     """None if the trace can't be replayed."""
     rows: list[Run]
     """The recorded trace comes first."""
+    anew_peak_reserved_bytes: int | None = None
+    """What the trace itself reserves if memory live before its first event is laid out as in rows that are
+    ``laid_out_anew``: what was cached then is gone, by no setting. None if there are no such rows."""
+
+    def reserved_without(self, row: Run) -> int:
+        """The peak of reserved bytes to which that of a row compares: without its settings and changes."""
+        recorded = self.rows[0].peak_reserved_bytes
+        if not row.laid_out_anew or self.anew_peak_reserved_bytes is None:
+            return recorded
+        return min(recorded, self.anew_peak_reserved_bytes)
 
 
 _NOTHING = Changes()
+_LARGEST_BYTES = 1 << 50
+"""Larger than any device's memory."""
 
 
 class Outcome(NamedTuple):
@@ -221,8 +236,10 @@ class Replayed(Protocol):
     def is_laid_out_anew(self, settings: str, requested: Any) -> bool:
         """Whether the memory from before the first event is laid out differently."""
 
-    def run(self, settings: str, limit_bytes: int | None, requested: Any) -> Outcome | None:
-        """Replay; None if the memory from before the first event can't be laid out."""
+    def run(
+        self, settings: str, limit_bytes: int | None, requested: Any, *, anew: bool = False
+    ) -> Outcome | None:
+        """Replay; None if the memory from before the first event can't be laid out; ``anew``: it is in any case."""
 
 
 def what_if(
@@ -243,6 +260,8 @@ def what_if(
     :class:`BadRequestError`.
     """
     device, trace = replayed(snapshot, number)
+    if capacity_bytes is not None and capacity_bytes > _LARGEST_BYTES:
+        raise BadRequestError(phrase("No device has {size}", size=format_bytes(capacity_bytes)))
     if len(settings) > MOST_SETTINGS:
         raise BadRequestError(phrase("At most {most} settings can be tried at once", most=MOST_SETTINGS))
     for each in settings:
@@ -263,7 +282,8 @@ def what_if(
         reserved=_columns(reserved, edges),
         out_of_memory=trace.failure(),
     )
-    runs, anew, again, curves, fragmentation = [recorded], False, None, None, None
+    runs, again, curves, fragmentation = [recorded], None, None, None
+    anew_bytes = None
     if calibration.reason is None:
         wanted = [*settings, *(trace.candidates if helpful or not (settings or changes.kinds) else ())]
         # the recorded settings again if the memory or the allocations differ
@@ -286,6 +306,7 @@ def what_if(
                 largest=_largest(snapshot, device, *requested.live_at(peak)),
                 reserved=_columns(done.reserved[: done.events + 1], inner),
                 out_of_memory=done.failure,
+                laid_out_anew=trace.is_laid_out_anew(words, requested),
             )
 
         combined = trace.combinations if len(wanted) > len(settings) else ()
@@ -303,13 +324,16 @@ def what_if(
             better = min(together, key=_outcome, default=best)
             if _is_better(better, best):
                 runs.append(better)
-        anew = any(trace.is_laid_out_anew(row.settings, requested) for row in runs[1:])
+        if any(row.laid_out_anew for row in runs):
+            unchanged = trace.run("recorded", None, trace.resized(device.size), anew=True)
+            anew_bytes = None if unchanged is None else unchanged.peak_reserved_bytes
     return WhatIf(
         device=device.info.device,
         calibration=calibration,
         capacity_bytes=limit,
         reserved_before_bytes=trace.reserved_before_bytes,
-        laid_out_anew=anew,
+        laid_out_anew=anew_bytes is not None,
+        anew_peak_reserved_bytes=anew_bytes,
         again=again,
         curves=curves,
         fragmentation=fragmentation,

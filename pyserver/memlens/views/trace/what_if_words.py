@@ -1,5 +1,7 @@
 """Writes the outcome of a replay as sentences."""
 
+from collections.abc import Sequence
+
 from msgspec import Struct
 
 from memlens.texts import Text, phrase, plural
@@ -26,6 +28,7 @@ class WhatIfAnswer(Struct, frozen=True):
 
     found: WhatIf
     exactness: Text
+    assumption: Text | None
     conclusion: Text | None
     largest: Text | None
     again: Text | None
@@ -37,6 +40,7 @@ def said(found: WhatIf) -> WhatIfAnswer:
     return WhatIfAnswer(
         found,
         exactness(found.calibration),
+        assumption(found),
         conclusion(found),
         largest(found),
         computed_again(found),
@@ -83,7 +87,7 @@ def conclusion(found: WhatIf) -> Text | None:
     if not tried:
         return None
     if tried[0].changes.kinds:
-        return _changed(found, recorded, tried[0])
+        return _changed(found, recorded, tried)
     # the recorded settings once more, where there is other memory
     again = tried[0] if tried[0].settings == recorded.settings else None
     if again is not None and again.out_of_memory is None and found.capacity_bytes is not None:
@@ -102,14 +106,31 @@ def conclusion(found: WhatIf) -> Text | None:
             settings=best.settings,
             size=format_bytes(best.peak_reserved_bytes),
         )
-    best = min(tried, key=_reserved)
-    if best.peak_reserved_bytes > recorded.peak_reserved_bytes * (1 - NOTICEABLE):
+    best = min(tried, key=lambda row: row.peak_reserved_bytes / max(found.reserved_without(row), 1))
+    before = found.reserved_without(best)
+    if best.peak_reserved_bytes > before * (1 - NOTICEABLE):
         return phrase("None of these settings would have reserved noticeably less.")
     return phrase(
         "With {settings} {size} would have been reserved at the peak instead of {before}.",
         settings=best.settings,
         size=format_bytes(best.peak_reserved_bytes),
-        before=format_bytes(recorded.peak_reserved_bytes),
+        before=format_bytes(before),
+    )
+
+
+def assumption(found: WhatIf) -> Text | None:
+    """Return what is assumed of memory that was live before the first event; None if nothing is."""
+    if not found.laid_out_anew:
+        return None
+    anew, recorded = found.anew_peak_reserved_bytes, found.rows[0].peak_reserved_bytes
+    if anew is None or anew > recorded * (1 - NOTICEABLE):
+        return phrase(
+            "What was live before the first event is assumed to have been allocated by the other settings as well."
+        )
+    return phrase(
+        "What was live before the first event is assumed to have been allocated by the other settings as well. Without "
+        "what was cached then, the recorded settings come to {size}.",
+        size=format_bytes(anew),
     )
 
 
@@ -155,11 +176,21 @@ def fragmentation(found: WhatIf) -> Text | None:
     )
 
 
-def _changed(found: WhatIf, recorded: Run, row: Run) -> Text:
-    """Return some changes as text."""
+def _changed(found: WhatIf, recorded: Run, tried: Sequence[Run]) -> Text:
+    """Return some changes as text: by the recorded settings, else by others with which nothing fails."""
+    row = tried[0]
     kinds = row.changes.kinds
     how = CHANGES[kinds[0]] if len(kinds) == 1 else phrase("With these changes")
     failure = row.out_of_memory
+    through = [each for each in tried if each.out_of_memory is None]
+    if failure is not None and through:
+        best = min(through, key=_reserved)
+        return phrase(
+            "{how} and {settings} it would have fitted, with {size} reserved at the peak.",
+            how=how,
+            settings=best.settings,
+            size=format_bytes(best.peak_reserved_bytes),
+        )
     if failure is not None and failure.missing_bytes is not None:
         return phrase(
             "{how} memory would still have run out: at event {event} {missing} were missing.",
@@ -191,7 +222,7 @@ def _changed(found: WhatIf, recorded: Run, row: Run) -> Text:
         "{how} {size} would have been reserved at the peak instead of {before}.",
         how=how,
         size=format_bytes(row.peak_reserved_bytes),
-        before=format_bytes(recorded.peak_reserved_bytes),
+        before=format_bytes(found.reserved_without(row)),
     )
 
 

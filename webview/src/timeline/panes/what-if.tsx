@@ -290,8 +290,12 @@ function outcomeOf({ out_of_memory: failure }: Run): string {
 }
 
 /** What the figures rest on. */
-function Notes({ answer: { again, exactness, found } }: { readonly answer: WhatIfAnswer }): VNode {
-  const { capacity_bytes: capacity, laid_out_anew: anew, rows, calibration } = found;
+function Notes({
+  answer: { again, assumption, exactness, found },
+}: {
+  readonly answer: WhatIfAnswer;
+}): VNode {
+  const { capacity_bytes: capacity, rows, calibration } = found;
   const notes = [
     `${said(exactness)}.`,
     calibration.reason === null && capacity !== null && t('At most {0} could be reserved.', bytes(capacity)),
@@ -300,10 +304,7 @@ function Notes({ answer: { again, exactness, found } }: { readonly answer: WhatI
       rows.every((row) => row.out_of_memory === null) &&
       t('The file doesn’t say how much memory there was. Enter it below to see what would run out.'),
     again !== null && said(again),
-    anew &&
-      t(
-        'What was live before the first event is assumed to have been allocated by the other settings as well.',
-      ),
+    assumption !== null && said(assumption),
   ];
   return <p class="muted">{visible(notes.filter((note) => note !== false).join(' '))}</p>;
 }

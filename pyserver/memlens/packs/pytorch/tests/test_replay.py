@@ -25,7 +25,7 @@ from memlens.packs.pytorch.tests.reference_allocator import (
 from memlens.store.snapshot import Snapshot
 from memlens.views.selection.changes import Changes
 from memlens.views.trace.what_if import Calibration, Failure, Run, WhatIf, what_if
-from memlens.views.trace.what_if_words import conclusion, exactness
+from memlens.views.trace.what_if_words import assumption, conclusion, exactness
 
 SETTINGS: dict[str, dict[str, Any]] = {
     "default": {},
@@ -331,6 +331,31 @@ def test_nothing_is_concluded_from_a_trace_that_only_frees(
     found = what_if(made(allocator.snapshot(lost=lost)))
     assert str(found.calibration.reason) == "it has no allocations that would show how exact a replay is"
     assert len(found.rows) == 1
+
+
+def test_what_was_cached_before_the_trace_is_saved_by_no_setting(
+    made: Callable[[dict[str, Any]], Snapshot],
+) -> None:
+    # by hand: 100 MiB are cached when the trace begins; then 40 MiB and 40 MiB are live, in segments of just that
+    before: list[Step] = [("malloc", 0, 100 * MIB, 0, (0, 0)), ("malloc", 1, 40 * MIB, 0, (0, 0))]
+    freed: list[Step] = [("request", 0, 0, 0, (0, 0)), ("complete", 0, 0, 0, (0, 0))]
+    allocator = served([*before, *freed, ("malloc", 2, 40 * MIB, 1, (0, 0))])
+    lost = max(at for at, event in enumerate(allocator.events) if event["action"] == "free_completed") + 1
+    found = what_if(made(allocator.snapshot(lost=lost)), settings=["expandable_segments:True"])
+    recorded, expandable = found.rows
+    assert (recorded.peak_reserved_bytes, expandable.peak_reserved_bytes) == (180 * MIB, 80 * MIB)
+    assert found.anew_peak_reserved_bytes == 80 * MIB
+    assert str(conclusion(found)) == "None of these settings would have reserved noticeably less."
+    assert "the recorded settings come to 80 MiB" in str(assumption(found))
+
+
+def test_settings_may_have_spaces_and_no_device_has_everything(
+    made: Callable[[dict[str, Any]], Snapshot],
+) -> None:
+    assert parse(" expandable_segments : True").expandable_segments
+    snapshot = made(served([("malloc", 0, MIB, 0, (0, 0))]).snapshot())
+    with pytest.raises(BadRequestError, match=r"No device has 95\.4 EiB"):
+        what_if(snapshot, capacity_bytes=99_999_999 << 40)
 
 
 def test_garbage_is_collected_where_that_changes_what_is_reserved(

@@ -54,22 +54,24 @@ def recorded(steps: list[tuple[str, int]], capacity: int = 1 << 40, lost: int = 
     allocator = ReferenceAllocator(capacity=capacity)
     names: list[str] = []
     live: dict[str, int] = {}
-    with contextlib.suppress(DeviceFullError):
-        for name, size in steps:
-            before = len(allocator.events)
-            if size:
-                live[name] = len(names)
-                names.append(name)
+    for name, size in steps:
+        before, is_full = len(allocator.events), False
+        if size:
+            live[name] = len(names)
+            names.append(name)
+            try:
                 allocator.malloc(live[name], size * MIB, 0, (0, 0))
-            else:
-                allocator.request_free(live[name])
-                allocator.complete_free(live[name])
-            in_engine = name[0] == "g" or (not size and name[0] in "xy")
-            frames = (
-                [ENGINE] if in_engine else at("layer", LINES[name[0]]) if name[0] in LINES else at(name, 1)
-            )
-            for event in allocator.events[before:]:
-                event["frames"] = frames
+            except DeviceFullError:
+                is_full = True
+        else:
+            allocator.request_free(live[name])
+            allocator.complete_free(live[name])
+        in_engine = name[0] == "g" or (not size and name[0] in "xy")
+        frames = [ENGINE] if in_engine else at("layer", LINES[name[0]]) if name[0] in LINES else at(name, 1)
+        for event in allocator.events[before:]:
+            event["frames"] = frames
+        if is_full:
+            break
     return allocator.snapshot(lost)
 
 
@@ -88,6 +90,31 @@ def made(tmp_path: Path) -> Iterator[Callable[..., Snapshot]]:
 def figures(row: Run) -> tuple[float, float]:
     """Mebibytes that are allocated and reserved at the peak."""
     return row.peak_allocated_bytes / MIB, row.peak_reserved_bytes / MIB
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        (
+            Changes(halve=("file:c.py",)),
+            "With these allocations halved it would have fitted, with 260 MiB reserved",
+        ),
+        (
+            Changes(without=("file:c.py",)),
+            "Without these allocations it would have fitted, with 60 MiB reserved",
+        ),
+        # only some of what the line allocates: the request that failed is none of them
+        (Changes(halve=("file:c.py size<50MiB",)), "memory would still have run out"),
+        (Changes(free_at_once=("file:c.py",)), "memory would still have run out"),
+    ],
+)
+def test_the_request_that_failed_is_changed_with_its_line(
+    changes: Changes, said: str, made: Callable[..., Snapshot]
+) -> None:
+    # by hand: of 260 MiB a has 60 and c 100 when another c of 300 fails; half of it fits, beside 60 and 50
+    steps = [("a", 60), ("c", 40), ("c", 0), ("c", 100), ("c", 300)]
+    found = what_if(made(steps, capacity=260 * MIB), changes=changes)
+    assert said in str(conclusion(found))
 
 
 # a gets a segment of 40 MiB, b one of 20, and c is placed where a was
