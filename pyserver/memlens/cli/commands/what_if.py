@@ -232,6 +232,4 @@ def _outcome(row: Run) -> str:
     if failure is None:
         return ""
     missing = "" if failure.missing_bytes is None else f", {format_bytes(failure.missing_bytes)} missing"
-    return (
-        f": out of memory at event {failure.event:,} ({format_bytes(failure.asked_bytes)} requested{missing})"
-    )
+    return f": out of memory at event {failure.event + 1:,} ({format_bytes(failure.asked_bytes)} requested{missing})"

@@ -195,12 +195,12 @@ def _changed(found: WhatIf, recorded: Run, tried: Sequence[Run]) -> Text:
         return phrase(
             "{how} memory would still have run out: at event {event} {missing} were missing.",
             how=how,
-            event=failure.event,
+            event=failure.event + 1,
             missing=format_bytes(failure.missing_bytes),
         )
     if failure is not None:
         return phrase(
-            "{how} memory would still have run out, at event {event}.", how=how, event=failure.event
+            "{how} memory would still have run out, at event {event}.", how=how, event=failure.event + 1
         )
     if recorded.out_of_memory is not None:
         return phrase(

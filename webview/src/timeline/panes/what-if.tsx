@@ -285,8 +285,8 @@ function outcomeOf({ out_of_memory: failure }: Run): string {
   if (!failure) return t('No');
   const { event, missing_bytes: missing } = failure;
   return missing === null
-    ? t('At event {0}', count(event))
-    : t('At event {0}, {1} missing', count(event), bytes(missing));
+    ? t('At event {0}', count(event + 1))
+    : t('At event {0}, {1} missing', count(event + 1), bytes(missing));
 }
 
 /** What the figures rest on. */

@@ -508,7 +508,7 @@ RECORDED, FAILED = row("recorded", 100), row("recorded", 100, FULL)
         (FAILED, [row("a:1", 100, FULL)], "Memory would have run out with each"),
         (FAILED, [row("a:1", 70, FULL), row("b:2", 99)], "With b:2 it would have fitted, with 99 MiB"),
         (FAILED, [row("recorded", 90, None, "x")], "Without these allocations it would have fitted, with 90"),
-        (FAILED, [row("recorded", 90, FULL, "x")], "still have run out: at event 1,234 5 MiB were missing."),
+        (FAILED, [row("recorded", 90, FULL, "x")], "still have run out: at event 1,235 5 MiB were missing."),
         (
             RECORDED,
             [row("recorded", 80, None, "x")],
