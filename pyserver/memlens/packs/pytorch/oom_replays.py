@@ -19,25 +19,30 @@ class Replays(Struct, frozen=True, kw_only=True):
 
     is_proof: bool
     """Whether the trace has all requests of the program; otherwise the memory from before it is laid out anew."""
-    peaks: dict[str, int | None]
-    """The peak of reserved bytes for each tried setting; None where the request or an earlier one fails."""
+    tried: list[str]
+    """The settings of the replays."""
+    peaks: dict[str, int]
+    """The peak of reserved bytes for each setting with which the request gets its memory."""
+    failed: dict[str, bool]
+    """The settings with which the program runs out of memory, and whether at an earlier request.
 
-    def fails(self, settings: str) -> bool:
-        """Whether the request was tried and failed."""
-        return settings in self.peaks and self.peaks[settings] is None
+    The outcome of settings that are neither here nor in ``peaks`` is unknown.
+    """
 
     @property
     def all_fail(self) -> bool:
         """Whether no setting helps."""
-        return self.is_proof and all(peak is None for peak in self.peaks.values())
+        return self.is_proof and bool(self.tried) and len(self.failed) == len(self.tried)
 
 
-def replays(snapshot: Snapshot, number: int, event: int, settings: Sequence[str] = ()) -> Replays | None:
+def replays(
+    snapshot: Snapshot, number: int, event: int, capacity_bytes: int | None, settings: Sequence[str] = ()
+) -> Replays | None:
     """Replay a failed request; None if the trace can't be replayed or the device's memory is unknown.
 
-    Without ``settings``, tries those that may help.
+    ``capacity_bytes``: what could be reserved at the event. Without ``settings``, tries those that may help.
     """
-    found = _what_if(snapshot, number, tuple(settings))
+    found = None if capacity_bytes is None else _what_if(snapshot, number, tuple(settings))
     if (
         found is None
         or found.calibration.reason is not None
@@ -45,15 +50,31 @@ def replays(snapshot: Snapshot, number: int, event: int, settings: Sequence[str]
         or len(found.rows) < 2
     ):
         return None
+    rows = found.rows[1:]
+    peaks = {row.settings: peak for row in rows if (peak := _peak(row, event, capacity_bytes)) is not None}
+    failed: dict[str, bool] = {}
+    if found.capacity_bytes == capacity_bytes:
+        # the program survived the failures before; what follows a failure in a replay isn't known
+        recorded = found.rows[0].out_of_memory
+        is_first = recorded is not None and recorded.event == event
+        for row in rows:
+            failure = row.out_of_memory
+            if failure is not None and (failure.event == event or (is_first and failure.event < event)):
+                failed[row.settings] = failure.event < event
     return Replays(
         is_proof=not found.laid_out_anew,
-        peaks={
-            row.settings: row.peak_reserved_bytes
-            if row.out_of_memory is None or row.out_of_memory.event > event
-            else None
-            for row in found.rows[1:]
-        },
+        tried=[row.settings for row in rows],
+        peaks=peaks,
+        failed=failed,
     )
+
+
+def _peak(row: Run, event: int, capacity_bytes: int | None) -> int | None:
+    """The peak of reserved bytes if a replay serves a request within a capacity, else None."""
+    if row.out_of_memory is not None and row.out_of_memory.event <= event:
+        return None
+    peak = row.peak_reserved_bytes
+    return None if capacity_bytes is None or peak > capacity_bytes else peak
 
 
 def peaks_with(snapshot: Snapshot, number: int, settings: str) -> tuple[int, int] | None:
@@ -78,7 +99,12 @@ class OutOfReplaysError(Exception):
 
 
 def peak_with(
-    snapshot: Snapshot, number: int, event: int, changes: Changes, budget: ReplayBudget | None = None
+    snapshot: Snapshot,
+    number: int,
+    event: int,
+    capacity_bytes: int | None,
+    changes: Changes,
+    budget: ReplayBudget | None = None,
 ) -> int | None:
     """The peak of reserved bytes with changes; None if the request fails, or if nothing is proved.
 
@@ -88,9 +114,7 @@ def peak_with(
     if budget is not None and not _changed.is_known(snapshot, number, changes) and not budget.allow():
         raise OutOfReplaysError
     row = _changed(snapshot, number, changes)
-    if row is None or (row.out_of_memory is not None and row.out_of_memory.event <= event):
-        return None
-    return row.peak_reserved_bytes
+    return None if row is None else _peak(row, event, capacity_bytes)
 
 
 @kept

@@ -337,8 +337,9 @@ def _line_to_look_at(case: Case) -> Finding | None:
     beside: Text | str = ""
     if missing > 0:
         beside = phrase(
-            "; that is more than the {size} that were missing" if line.bytes >= missing
-            else "; that is less than the {size} that were missing",
+            "; that is more than the {size} by which the request exceeded all that was free"
+            if line.bytes >= missing
+            else "; that is less than the {size} by which the request exceeded all that was free",
             size=format_bytes(missing),
         )  # fmt: skip
     text = phrase(
@@ -418,9 +419,9 @@ def _expandable(case: Case) -> Finding | None:
     if case.expandable or case.device_free_bytes is None:
         return None
     replayed = case.replays(())
-    if replayed is not None and replayed.fails(EXPANDABLE):
+    if replayed is not None and EXPANDABLE not in replayed.peaks:
         return None
-    peak = None if replayed is None or not replayed.is_proof else replayed.peaks.get(EXPANDABLE)
+    peak = None if replayed is None or not replayed.is_proof else replayed.peaks[EXPANDABLE]
     if peak is not None:
         text = phrase(
             "With PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True the request gets its memory: replayed with it, the "
@@ -452,7 +453,7 @@ def _other_setting(case: Case) -> Finding | None:
     replayed = None if case.device_free_bytes is None else case.replays(())
     if replayed is None or not replayed.is_proof:
         return None
-    through = {words: peak for words, peak in replayed.peaks.items() if peak is not None}
+    through = replayed.peaks
     if not through or EXPANDABLE in through or _split_limit(case) is not None:
         return None
     best = min(through, key=lambda words: through[words])
@@ -495,7 +496,7 @@ def _split_limit(case: Case) -> Finding | None:
     limit, segment = best
     setting = f"max_split_size_mb:{limit // MIB}"
     replayed = case.replays((setting,))
-    if replayed is not None and replayed.fails(setting):
+    if replayed is not None and setting not in replayed.peaks:
         return None
     text = phrase(
         plural(
@@ -549,19 +550,30 @@ def _wholly_free(case: Case) -> Finding | None:
 
 
 def _no_setting(case: Case) -> Finding | None:
-    if case.verdict != "too_large":
-        replayed = None if case.verdict == "limit" else case.replays(())
-        if replayed is None or not replayed.all_fail or _split_limit(case) is not None:
-            return None
+    replayed = None if case.verdict == "limit" else case.replays(())
+    if case.verdict == "too_large" and _exceeds_all(case) and (replayed is None or not replayed.peaks):
         text = phrase(
-            "Replayed with {settings}, the request fails as well: less must be live, or the request must be smaller.",
-            settings=in_a_row(list(replayed.peaks), ", "),
+            "No setting of the allocator would have helped: less must be live, or the request must be smaller."
         )
         return Finding("no-setting-helps", text, advice=True)
+    if replayed is None or not replayed.all_fail or _split_limit(case) is not None:
+        return None
     text = phrase(
-        "No setting of the allocator would have helped: less must be live, or the request must be smaller."
+        "Replayed with {settings}, the request or an earlier one fails as well: less must be live, or the request must "
+        "be smaller."
+        if any(replayed.failed.values())
+        else "Replayed with {settings}, the request fails as well: less must be live, or the request must be smaller.",
+        settings=in_a_row(replayed.tried, ", "),
     )
     return Finding("no-setting-helps", text, advice=True)
+
+
+def _exceeds_all(case: Case) -> bool:
+    """Whether there is too little memory even for an allocator without gaps and rounding."""
+    return (
+        case.segments_known
+        and case.gap.requested_bytes + case.size_bytes > case.gap.reserved_bytes + case.device_free
+    )
 
 
 _ADVICE: tuple[Callable[[Case], Finding | None], ...] = (
@@ -571,7 +583,11 @@ _ADVICE: tuple[Callable[[Case], Finding | None], ...] = (
 
 def helps(answer: OomAnswer) -> Text | None:
     """A setting or a limit that would have helped by itself, in a sentence."""
-    if any(finding.code == "expandable-segments" and finding.advice for finding in answer.findings):
+    texts = {finding.code: finding.text for finding in answer.findings if finding.advice}
+    if "expandable-segments" in texts:
+        together = answer.shared_free_bytes + (answer.device_free_bytes or 0)
+        if answer.verdict not in ("fragmented", "elsewhere") or together < answer.requested_bytes:
+            return texts["expandable-segments"]
         return phrase(
             "Try PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True: {free} was free in segments, but not where the "
             "request could use it.",
@@ -579,7 +595,6 @@ def helps(answer: OomAnswer) -> Text | None:
         )
     if answer.verdict == "limit":
         return phrase("The device had enough free: look for a limit such as set_per_process_memory_fraction.")
-    texts = {finding.code: finding.text for finding in answer.findings if finding.advice}
     if "no-setting-helps" in texts and "enough" in texts:
         return phrase("{enough} By itself, no allocator setting would have helped.", enough=texts["enough"])
     return next(

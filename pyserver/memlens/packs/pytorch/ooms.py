@@ -36,7 +36,7 @@ from memlens.views.selection.columns import (
     time_of_moment,
 )
 from memlens.views.trace.allocator.blocks import divisions_of, rounded_up
-from memlens.views.trace.allocator.segments import GOES
+from memlens.views.trace.allocator.segments import GOES, reserved_at
 from memlens.views.trace.allocator.state import INACTIVE, AllocatorState, state_at
 from memlens.views.trace.oom.answers import (
     FreePlace,
@@ -110,6 +110,7 @@ def oom(snapshot: Snapshot, number: int, event: int, budget: ReplayBudget | None
     request_stack = int(device.event_stack[event])
     asked_at = _asked_at(snapshot, request_stack)
     retry = case.retry() if case.size_known else None
+    capacity = case.capacity_bytes(free)
     wording = oom_words.Case(
         size_bytes=case.size,
         size_known=case.size_known,
@@ -133,8 +134,8 @@ def oom(snapshot: Snapshot, number: int, event: int, budget: ReplayBudget | None
         device=number,
         event=event,
         event_pool_known=pool != 0,
-        replays=lambda settings: replays(snapshot, number, event, settings),
-        peak_with=lambda changes: peak_with(snapshot, number, event, changes, budget),
+        replays=lambda settings: replays(snapshot, number, event, capacity, settings),
+        peak_with=lambda changes: peak_with(snapshot, number, event, capacity, changes, budget),
     )
     return OomAnswer(
         device=number,
@@ -364,6 +365,14 @@ class _Case:
     def _number(self, row: int) -> int:
         """The number of an allocation in the snapshot."""
         return int(self.device.allocations(np.asarray([row]))[0])
+
+    def capacity_bytes(self, free: int | None) -> int | None:
+        """The memory that could be reserved at the event; None if unknown. It failed, so less was free than needed."""
+        if free is None or not self.size:
+            return None
+        return reserved_at(self.snapshot, self.device.info.device, self.event) + min(
+            free, self.driver_bytes - 1
+        )
 
     def returned(self) -> tuple[int, int]:
         """The number of segments that the allocator released right before the event, and their bytes."""

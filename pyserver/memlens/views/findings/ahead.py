@@ -95,5 +95,5 @@ def _write(snapshot: Snapshot, path: Path, _report: Report) -> None:
     path.write_bytes(msgspec.json.encode(_answers(snapshot, None)))
 
 
-FINDINGS = Artefact("findings.json", version=26, make=_write)
+FINDINGS = Artefact("findings.json", version=27, make=_write)
 """Raise its version whenever a rule, a threshold or a sentence changes."""

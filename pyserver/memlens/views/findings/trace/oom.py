@@ -118,10 +118,22 @@ def _beside(size: Text, held: int, missing: int) -> Text:
     """A size, and whether it would have been enough."""
     least = format_bytes(missing)
     if held > missing:
-        return phrase("{size}, more than the {missing} missing", size=size, missing=least)
+        return phrase(
+            "{size}, more than the {missing} by which the request exceeds all that was free",
+            size=size,
+            missing=least,
+        )
     if held < missing:
-        return phrase("{size}, less than the {missing} missing", size=size, missing=least)
-    return phrase("{size}, as much as the {missing} missing", size=size, missing=least)
+        return phrase(
+            "{size}, less than the {missing} by which the request exceeds all that was free",
+            size=size,
+            missing=least,
+        )
+    return phrase(
+        "{size}, as much as the {missing} by which the request exceeds all that was free",
+        size=size,
+        missing=least,
+    )
 
 
 def in_use(case: TraceCase, answer: OomAnswer) -> Text:
