@@ -19,7 +19,7 @@ from memlens.units import shortened
 
 _NAMES_AT_ONCE = 1 << 16
 _LEAST_CHARACTERS = 4 << 20
-_CHARACTERS_OF_BYTE = 8
+_CHARACTERS_OF_BYTE = 10
 """How many characters all paths have at most, together, by the bytes of the file, which may be compressed."""
 _LEAST_OF_NODES, _CHARACTERS_OF_NODE = 10 << 20, 32
 """The same by the nodes of the tree: half as many again as those of the largest recordings."""
