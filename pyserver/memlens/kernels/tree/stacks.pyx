@@ -101,7 +101,7 @@ def nearest_alike(const uint32_t[::1] parents, const uint32_t[::1] keys, const u
         most = max(most, wanted[query])
     if not count or most > count + asked:
         return not asked
-    # 0 is none: no node is above itself, and queries are numbered from 1
+    # 0 means none: no node is its own ancestor, and queries are numbered from 1
     child, sibling, outer, query_of = _zeros(count), _zeros(count), _zeros(count), _zeros(count)
     innermost, next_query = _zeros(most + 1), _zeros(asked + 1)
     with nogil:

@@ -33,7 +33,7 @@ from memlens.units import format_bytes
 from memlens.views.selection.changes import ChangedRows, halved
 from memlens.views.trace.allocator.blocks import SMALL_MOST_BYTES, block_sizes, rounded_up
 from memlens.views.trace.allocator.segments import reserved_at, reserved_steps, segments_of
-from memlens.views.trace.what_if import Again, Calibration, Failure, Outcome
+from memlens.views.trace.what_if import LARGEST_BYTES, Again, Calibration, Failure, Outcome
 
 OOM = ACTIONS.index("oom")
 SEGMENT_ALLOC, SEGMENT_FREE, SEGMENT_MAP, SEGMENT_UNMAP = (
@@ -41,8 +41,6 @@ SEGMENT_ALLOC, SEGMENT_FREE, SEGMENT_MAP, SEGMENT_UNMAP = (
 )
 _RETURNS = (SEGMENT_FREE, SEGMENT_UNMAP)
 _RESERVES = (SEGMENT_ALLOC, SEGMENT_MAP)
-_LARGEST_BYTES = 1 << 50
-"""Larger than any device's memory."""
 _CANDIDATES = (
     "default",
     "expandable_segments:True",
@@ -79,7 +77,7 @@ def _rounded(requests: Requests, numbers: tuple[int, ...]) -> Rounded:
     sizes = requests.sizes.copy()
     sizes[is_request] = of_rows[requests.rows[is_request]]
     is_oom = requests.actions == OOM
-    sizes[is_oom] = rounded_up(np.minimum(sizes[is_oom], _LARGEST_BYTES), divisions)
+    sizes[is_oom] = rounded_up(np.minimum(sizes[is_oom], LARGEST_BYTES), divisions)
     is_small = (is_request | is_oom) & (sizes <= SMALL_MOST_BYTES)
     return Rounded(of_rows, sizes, requests.arenas + is_small.astype(np.int32))
 
@@ -114,10 +112,10 @@ class Trace:
         if not len(self.spans):
             return phrase("it doesn't say which segments there were")
         sizes = device.size
-        if bool((sizes < 0).any()) or int(sizes.max(initial=0)) > _LARGEST_BYTES:
+        if bool((sizes < 0).any()) or int(sizes.max(initial=0)) > LARGEST_BYTES:
             return phrase("it has sizes that no device has")
         reserved = self.spans["size"]
-        if int(reserved.max()) > _LARGEST_BYTES or not 0 <= self.recorded_peak_bytes <= _LARGEST_BYTES:
+        if int(reserved.max()) > LARGEST_BYTES or not 0 <= self.recorded_peak_bytes <= LARGEST_BYTES:
             return phrase("it has sizes that no device has")
         if bool((device.rounded % 512 != 0).any()):
             return phrase("it is of another allocator")
@@ -191,11 +189,9 @@ class Trace:
         assert requests is not None  # noqa: S101 - as in changed()
         return requests._replace(row_sizes=sizes)
 
-    def run(
-        self, settings: str, limit_bytes: int | None, requests: Requests, *, anew: bool = False
-    ) -> Outcome | None:
-        """Replay; None if the memory from before the first event can't be laid out; ``anew``: it is in any case."""
-        done = self._run(self._settings(settings), requests, limit_bytes=limit_bytes or 0, anew=anew)
+    def run(self, settings: str, limit_bytes: int | None, requests: Requests) -> Outcome | None:
+        """Replay; None if the memory from before the first event can't be laid out."""
+        done = self._run(self._settings(settings), requests, limit_bytes=limit_bytes or 0)
         if done is None:
             return None
         replay, events, reserved = done
@@ -340,6 +336,14 @@ class Trace:
         )
         return found
 
+    def anew_peak_reserved_bytes(self) -> int | None:
+        """What the trace itself reserves if the memory from before the first event is laid out anew."""
+        return self.snapshot.keep(Key("laid out anew", (self.device.info.device,)), self._anew_peak)
+
+    def _anew_peak(self) -> int | None:
+        done = None if self.requests is None else self._run(self.recorded, self.requests, anew=True)
+        return None if done is None else done[0].peak_reserved_bytes
+
     def _calibrated(self) -> tuple[Calibration, Settings]:
         """The trace with the settings of the file, or with others that it doesn't say if these reproduce it."""
         found = self._calibration(self.recorded)
@@ -421,7 +425,7 @@ class Trace:
         free, missing = device_free(self.device, event), None
         if free is not None and size:
             # it failed, so less was free for PyTorch than requested, whatever the device had
-            missing = max(self._driver_bytes(size) - min(free, _LARGEST_BYTES), 1)
+            missing = max(self._driver_bytes(size) - min(free, LARGEST_BYTES), 1)
         return Failure(event=event, asked_bytes=size, missing_bytes=missing)
 
 

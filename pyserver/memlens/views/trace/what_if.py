@@ -169,7 +169,7 @@ class WhatIf(Struct, frozen=True, kw_only=True):
 
 
 _NOTHING = Changes()
-_LARGEST_BYTES = 1 << 50
+LARGEST_BYTES = 1 << 50
 """Larger than any device's memory."""
 
 
@@ -236,10 +236,14 @@ class Replayed(Protocol):
     def is_laid_out_anew(self, settings: str, requested: Any) -> bool:
         """Whether the memory from before the first event is laid out differently."""
 
-    def run(
-        self, settings: str, limit_bytes: int | None, requested: Any, *, anew: bool = False
-    ) -> Outcome | None:
-        """Replay; None if the memory from before the first event can't be laid out; ``anew``: it is in any case."""
+    def anew_peak_reserved_bytes(self) -> int | None:
+        """Return what the trace itself reserves if the memory from before the first event is laid out anew.
+
+        None if it can't be laid out.
+        """
+
+    def run(self, settings: str, limit_bytes: int | None, requested: Any) -> Outcome | None:
+        """Replay; None if the memory from before the first event can't be laid out."""
 
 
 def what_if(
@@ -260,7 +264,7 @@ def what_if(
     :class:`BadRequestError`.
     """
     device, trace = replayed(snapshot, number)
-    if capacity_bytes is not None and capacity_bytes > _LARGEST_BYTES:
+    if capacity_bytes is not None and capacity_bytes > LARGEST_BYTES:
         raise BadRequestError(phrase("No device has {size}", size=format_bytes(capacity_bytes)))
     if len(settings) > MOST_SETTINGS:
         raise BadRequestError(phrase("At most {most} settings can be tried at once", most=MOST_SETTINGS))
@@ -325,8 +329,7 @@ def what_if(
             if _is_better(better, best):
                 runs.append(better)
         if any(row.laid_out_anew for row in runs):
-            unchanged = trace.run("recorded", None, trace.resized(device.size), anew=True)
-            anew_bytes = None if unchanged is None else unchanged.peak_reserved_bytes
+            anew_bytes = trace.anew_peak_reserved_bytes()
     return WhatIf(
         device=device.info.device,
         calibration=calibration,

@@ -122,14 +122,15 @@ def assumption(found: WhatIf) -> Text | None:
     """Return what is assumed of memory that was live before the first event; None if nothing is."""
     if not found.laid_out_anew:
         return None
+    assumed = phrase(
+        "What was live before the first event is assumed to have been allocated by the other settings as well."
+    )
     anew, recorded = found.anew_peak_reserved_bytes, found.rows[0].peak_reserved_bytes
     if anew is None or anew > recorded * (1 - NOTICEABLE):
-        return phrase(
-            "What was live before the first event is assumed to have been allocated by the other settings as well."
-        )
+        return assumed
     return phrase(
-        "What was live before the first event is assumed to have been allocated by the other settings as well. Without "
-        "what was cached then, the recorded settings come to {size}.",
+        "{assumed} Without what was cached then, the recorded settings come to {size}.",
+        assumed=assumed,
         size=format_bytes(anew),
     )
 

@@ -123,6 +123,12 @@ class Code:
         return found
 
 
+def are_virtual(chunk: Chunk, threads: I64) -> Mask:
+    """Which threads are virtual ones, by their keys: others run them."""
+    pool = chunk.pool("java.lang.Thread")
+    return np.array([bool(pool.value(key, "virtual")) for key in threads.tolist()], np.bool_)
+
+
 class ChunkCode:
     """What the keys of a chunk's constants stand for."""
 

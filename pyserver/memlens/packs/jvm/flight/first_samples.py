@@ -13,9 +13,11 @@ import numpy as np
 
 from memlens.arrays import I64, U32, Mask
 from memlens.packs.jvm.flight.chunks import Chunk
+from memlens.packs.jvm.flight.code import are_virtual
+from memlens.packs.jvm.flight.thread_totals import COUNTED, TOTAL_EVENTS
 
-_PROGRAM, _COUNTED = "jdk.JVMInformation", "jdk.ThreadAllocationStatistics"
-FIRST_EVENTS = {_PROGRAM: ("jvmStartTime",), _COUNTED: ("startTime", "allocated", "thread")}
+_PROGRAM = "jdk.JVMInformation"
+FIRST_EVENTS = {_PROGRAM: ("jvmStartTime",), **TOTAL_EVENTS}
 _STARTUP_MS = 10_000
 """A recording that begins so soon after its program has all of it."""
 
@@ -65,10 +67,8 @@ class FirstSamples:
         distinct, places = np.unique(threads[order], return_index=True)
         is_new = np.array([key not in self._largest for key in distinct.tolist()], np.bool_)
         firsts = order[places[is_new]]
-        pool = chunk.pool("java.lang.Thread")
-        for key in threads[firsts].tolist():
-            self._threads.append(key)
-            self._is_virtual.append(bool(pool.value(key, "virtual")))
+        self._threads += threads[firsts].tolist()
+        self._is_virtual += are_virtual(chunk, threads[firsts]).tolist()
         self._parts.append(samples.where(firsts))
         rest = np.ones(len(threads), np.bool_)
         rest[firsts] = False
@@ -129,7 +129,7 @@ class FirstSamples:
         if self._start_ns is not None:
             return
         self._start_ns = chunk.header.start_ns
-        programs, counted = chunk.events.get(_PROGRAM), chunk.events.get(_COUNTED)
+        programs, counted = chunk.events.get(_PROGRAM), chunk.events.get(COUNTED)
         if programs is not None and len(programs.rows):
             self._program_start_ms = int(programs["jvmStartTime"][0])
         if counted is not None and len(counted.rows):

@@ -31,7 +31,7 @@ from memlens.packs.jvm.flight.heap import HEAP_CONSTANTS, HEAP_EVENTS, HeapOverT
 from memlens.packs.jvm.flight.kept import KEPT_CONSTANTS, KEPT_EVENTS, Batch, KeptObjects
 from memlens.packs.jvm.flight.labels import AGE, HELD_BY, ROOT, THREAD, TYPE
 from memlens.packs.jvm.flight.native import NATIVE_EVENTS, Blocks, NativeMemory
-from memlens.packs.jvm.flight.thread_totals import TOTAL_EVENTS, ThreadTotals
+from memlens.packs.jvm.flight.thread_totals import ThreadTotals
 from memlens.progress import Report
 from memlens.texts import in_a_row, phrase, plural
 from memlens.units import format_bytes
@@ -51,7 +51,6 @@ _EVENTS = {
     **HEAP_EVENTS,
     **NATIVE_EVENTS,
     **COUNT_EVENTS,
-    **TOTAL_EVENTS,
     **FIRST_EVENTS,
 }
 _CONSTANTS = {**CODE_CONSTANTS, **KEPT_CONSTANTS, **HEAP_CONSTANTS}

@@ -10,10 +10,10 @@ import numpy as np
 
 from memlens.arrays import F64, I64
 from memlens.packs.jvm.flight.chunks import Chunk, Events
-from memlens.packs.jvm.flight.code import ChunkCode
+from memlens.packs.jvm.flight.code import ChunkCode, are_virtual
 
-_COUNTED = "jdk.ThreadAllocationStatistics"
-TOTAL_EVENTS = {_COUNTED: ("startTime", "allocated", "thread")}
+COUNTED = "jdk.ThreadAllocationStatistics"
+TOTAL_EVENTS = {COUNTED: ("startTime", "allocated", "thread")}
 _MOST_BYTES = 2**56
 
 
@@ -35,13 +35,10 @@ class ThreadTotals:
 
     def add(self, chunk: Chunk, code: ChunkCode, sampled: str, size: str) -> None:
         """Take a chunk's readings, and its samples: events called ``sampled``, with bytes in the field ``size``."""
-        events, samples = chunk.events.get(_COUNTED), chunk.events.get(sampled)
+        events, samples = chunk.events.get(COUNTED), chunk.events.get(sampled)
         if events is None or samples is None or not len(events.rows):
             return
-        pool = chunk.pool("java.lang.Thread")
-        self._has_virtual |= any(
-            pool.value(key, "virtual") for key in np.unique(samples["eventThread"]).tolist()
-        )
+        self._has_virtual |= bool(are_virtual(chunk, np.unique(samples["eventThread"])).any())
         order = np.lexsort((events["startTime"], events["thread"]))
         threads, times = events["thread"][order], events["startTime"][order]
         allocated = np.clip(events["allocated"][order], 0, _MOST_BYTES)
