@@ -19,10 +19,10 @@ export const NO_ALLOCATION = 0xffffffff;
 /** The stack of a merged rect without a dominant one. */
 export const NO_STACK = 0xffffffff;
 /** Neither highlighted nor other allocations dominate a merged rect. */
-export const LIT_NEITHER = 2;
+export const HIGHLIGHTED_NEITHER = 2;
 
 /** Bits of the header: which optional parts are at the end of the buffer. */
-const HAS_LIT = 1;
+const HAS_HIGHLIGHTED = 1;
 const HAS_GROUPS = 2;
 
 export class GeometryError extends Error {
@@ -74,9 +74,9 @@ export interface Geometry {
   readonly rectStack: Uint32Array;
   readonly rectCategory: Uint8Array;
 
-  /** By band, 1 if highlighted; by rect, which kind dominates a merged one, else LIT_NEITHER. Null if not requested. */
-  readonly lit: Uint8Array | null;
-  readonly rectLit: Uint8Array | null;
+  /** By band, 1 if highlighted; by rect, which kind dominates a merged one, else HIGHLIGHTED_NEITHER. Null if not requested. */
+  readonly highlighted: Uint8Array | null;
+  readonly rectHighlighted: Uint8Array | null;
 
   /** Null for a picture in the order of time. Else a merged rect's `band` has its area + 1 (`mergedArea`). */
   readonly grouped: Grouped | null;
@@ -112,10 +112,10 @@ export function decodeGeometry(
   const columnsEnd = toEight(HEADER_BYTES + 20 * columns);
   const bandsEnd = toEight(columnsEnd + 17 * bands);
   const rectsEnd = bandsEnd + RECT_BYTES * rects;
-  const litStart = rectsEnd + 5 * rects;
+  const highlightedStart = rectsEnd + 5 * rects;
   const parts = head.getUint32(60, true);
-  const hasLit = (parts & HAS_LIT) !== 0;
-  const groupsStart = litStart + (hasLit ? bands + rects : 0);
+  const hasHighlighted = (parts & HAS_HIGHLIGHTED) !== 0;
+  const groupsStart = highlightedStart + (hasHighlighted ? bands + rects : 0);
   const isGrouped = (parts & HAS_GROUPS) !== 0;
   if (isGrouped !== (groups !== null)) throw new GeometryError('The picture is not grouped as requested.');
   const sumsStart = toEight(groupsStart + bands);
@@ -155,8 +155,8 @@ export function decodeGeometry(
     words: new Uint32Array(buffer, bandsEnd, 3 * rects),
     rectStack: new Uint32Array(buffer, rectsEnd, rects),
     rectCategory: new Uint8Array(buffer, rectsEnd + 4 * rects, rects),
-    lit: hasLit ? new Uint8Array(buffer, litStart, bands) : null,
-    rectLit: hasLit ? new Uint8Array(buffer, litStart + bands, rects) : null,
+    highlighted: hasHighlighted ? new Uint8Array(buffer, highlightedStart, bands) : null,
+    rectHighlighted: hasHighlighted ? new Uint8Array(buffer, highlightedStart + bands, rects) : null,
     grouped: groups && {
       ...groups,
       group: new Uint8Array(buffer, groupsStart, bands),

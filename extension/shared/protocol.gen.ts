@@ -100,7 +100,7 @@ export interface AllocatorStateAnswer {
 /**
  * A page of the segments at a moment: the largest first, or by address, or those with the most free first.
  *
- * With `lit` the blocks say which of them are in that branch of a tree table,
+ * With `highlighted` the blocks say which of them are in that branch of a tree table,
  * with `areas` in which group they are.
  */
 export interface AllocatorStateParams {
@@ -111,7 +111,7 @@ export interface AllocatorStateParams {
   offset: number;
   limit: number;
   filter?: string;
-  lit?: Branch | null;
+  highlighted?: Branch | null;
   areas?: GroupedBy | null;
 }
 
@@ -3751,8 +3751,8 @@ export interface VariablesAnswer {
 /**
  * The part of the stacked picture, or of the memory map, to draw: `columns` x `rows` pixels over the box.
  *
- * With `lit` the picture says which part of it is in that branch of a tree table, with `lit_stacks` which is of
- * those stacks. With `areas` it is by group.
+ * With `highlighted` the picture says which part of it is in that branch of a tree table, with
+ * `highlighted_stacks` which is of those stacks. With `areas` it is by group.
  */
 export interface ViewportParams {
   snapshot: string;
@@ -3765,8 +3765,8 @@ export interface ViewportParams {
   columns: number;
   rows: number;
   filter?: string;
-  lit?: Branch | null;
-  lit_stacks?: number[] | null;
+  highlighted?: Branch | null;
+  highlighted_stacks?: number[] | null;
   areas?: GroupedBy | null;
 }
 

@@ -151,7 +151,7 @@ test('Ctrl+click on a band opens its line of code; its hover has the same figure
 
   // From the hover back to the picture.
   const band = other.allocation.allocation;
-  const lit = await pixelOf(band);
+  const highlighted = await pixelOf(band);
   await vscode.page.locator('.monaco-hover:visible a', { hasText: 'Show these allocations' }).first().click();
   await view.locator('.panel h2', { hasText: `Line ${label.line}` }).waitFor();
   await view.locator('.panel .facts').waitFor();
@@ -161,7 +161,7 @@ test('Ctrl+click on a band opens its line of code; its hover has the same figure
   assert.equal((await view.fact('Live at the peak')).title, exactBytes(row.live_at_peak_bytes));
   assert.equal((await view.fact('Allocations')).text, row.count.toLocaleString('en-US'));
   await view.still();
-  assert.deepEqual(await pixelOf(band), lit, 'a band of the line is highlighted');
+  assert.deepEqual(await pixelOf(band), highlighted, 'a band of the line is highlighted');
   const faded = await pixelOf(chosen.allocation.allocation);
   const full = await view.background();
   assert.ok(distance(faded, full) < 80, `a band of another line, ${faded}, is dimmed`);

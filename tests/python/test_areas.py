@@ -25,7 +25,7 @@ from memlens.store.files.cache import Cache
 from memlens.store.snapshot import Snapshot
 from memlens.views.selection.columns import device_of
 from memlens.views.selection.sets import AllocationSet
-from memlens.views.tables.groups import Branch, groups, lit_rows
+from memlens.views.tables.groups import Branch, groups, highlighted_rows
 from memlens.views.trace.picture import area_layout
 from memlens.views.trace.picture import viewport as viewport_view
 from memlens.views.trace.picture.areas import MOST_AREAS, OTHER, AreaKind, GroupedBy, areas_of
@@ -46,8 +46,10 @@ def area_numbers(snapshot: Snapshot, device: int, by: GroupedBy, filter_text: st
     found = {}
     for number, area in enumerate(areas):
         if area.key != OTHER:
-            lit = lit_rows(snapshot, Branch(of, [by.by], [area.key], attribution=by.attribution), own)
-            for allocation in own.allocations(np.flatnonzero(lit)).tolist():
+            highlighted = highlighted_rows(
+                snapshot, Branch(of, [by.by], [area.key], attribution=by.attribution), own
+            )
+            for allocation in own.allocations(np.flatnonzero(highlighted)).tolist():
                 assert allocation not in found
                 found[allocation] = number
     for allocation in own.allocations(np.arange(own.info.allocations)).tolist():
@@ -73,7 +75,7 @@ class Layout:
 
 
 def layout(
-    geometry: Geometry, found: list[Alloc], groups: list[list[int]], lit: set[int], least: int
+    geometry: Geometry, found: list[Alloc], groups: list[list[int]], highlighted: set[int], least: int
 ) -> Layout:
     """Lay out a column by definition; ``groups`` are the live allocations of each area, from the bottom."""
     limit = round((geometry.y[1] - geometry.y[0]) / geometry.quantum)
@@ -90,7 +92,9 @@ def layout(
                     wanted.bands[number] = (q(at), q(at + found[number].size))
                 at += found[number].size
         top, low = below + sum(found[number].size for number in mine), q(at)
-        thin = sum(found[number].size for number in mine if found[number].size < least and number in lit)
+        thin = sum(
+            found[number].size for number in mine if found[number].size < least and number in highlighted
+        )
         if thin and q(top) > 0 and q(below) < limit:
             high = q(at + thin)
             if high < low + 8 and at + thin >= geometry.y[0] and low < limit:
@@ -113,7 +117,7 @@ def check(
     found: list[Alloc],
     area: dict[int, int],
     moments: list[range],
-    lit: set[int] | None = None,
+    highlighted: set[int] | None = None,
     least_rows: float = area_layout.LEAST_ROWS,
 ) -> tuple[int, int]:
     """Compare a picture with the layout of every column; returns the numbers of bands and merged rects compared."""
@@ -122,7 +126,7 @@ def check(
     for at, (x0, x1, y0, y1, band) in enumerate(geometry.rects.tolist()):
         assert x0 < x1 <= geometry.columns
         assert y0 < y1
-        flag = 0 if geometry.rect_lit is None else int(geometry.rect_lit[at])
+        flag = 0 if geometry.rect_highlighted is None else int(geometry.rect_highlighted[at])
         for column in range(x0, x1):
             inside[column].append((y0, y1, band, flag))
     looked = [0, 0]
@@ -137,14 +141,14 @@ def check(
         assert geometry.sums[column].tolist() == [sum(found[n].size for n in mine) for mine in groups]
         assert geometry.counts[column].tolist() == [len(mine) for mine in groups]
         assert geometry.sums[column].sum() == geometry.total[column]
-        wanted = layout(geometry, found, groups, lit or set(), least)
+        wanted = layout(geometry, found, groups, highlighted or set(), least)
         check_column(geometry, inside[column], wanted)
         looked[0] += len(wanted.bands)
         looked[1] += len(wanted.merged)
     for band, number in enumerate(geometry.allocation.tolist()):
         assert geometry.size[band] == found[number].size
         assert geometry.group[band] == area[number]
-        assert lit is None or geometry.lit[band] == (number in lit)
+        assert highlighted is None or geometry.highlighted[band] == (number in highlighted)
     return looked[0], looked[1]
 
 
@@ -200,14 +204,22 @@ def test_any_viewport(
         y0 = data.draw(st.sampled_from([0.0, top * 0.3]))
         y1 = y0 + top * data.draw(st.sampled_from([1.2, 0.4]))
         columns, rows = data.draw(st.integers(1, 60)), data.draw(st.integers(2, 200))
-        lit = None
+        highlighted = None
         if data.draw(st.booleans()):
-            lit = np.array(data.draw(st.lists(st.booleans(), min_size=len(found), max_size=len(found))), bool)
-        picture = viewport(snapshot, 0, Box("event", x0, x1, y0, y1, columns, rows), "", lit, by)
+            highlighted = np.array(
+                data.draw(st.lists(st.booleans(), min_size=len(found), max_size=len(found))), bool
+            )
+        picture = viewport(snapshot, 0, Box("event", x0, x1, y0, y1, columns, rows), "", highlighted, by)
         geometry = unpack(picture)
         starts = [float(m) for m in range(len(trace) + 1)]
         moments = spans(np.linspace(x0, x1, columns + 1), starts, float(len(trace) + 1), timed=False)
-        check(geometry, found, area, moments, None if lit is None else set(np.flatnonzero(lit).tolist()))
+        check(
+            geometry,
+            found,
+            area,
+            moments,
+            None if highlighted is None else set(np.flatnonzero(highlighted).tolist()),
+        )
         for moment in {0, len(trace) // 2, len(trace)}:
             check_order(snapshot, found, area, moment, by)
 

@@ -278,9 +278,9 @@ def test_functions_searches_and_details_count_each_allocation_once(
                 inside = [each for each in found if stack_of(each, options)[: len(way)] == way]
                 assert reported.node.bytes == sum(each.size for each in inside)
                 assert [step.node for step in reported.path] == tree.path(node)[:-1]
-                device, lit = snapshot.device(0), set(reported.stacks)
+                device, highlighted = snapshot.device(0), set(reported.stacks)
                 both = zip(device.stack.tolist(), device.size.tolist(), strict=True)
-                assert sum(size for stack, size in both if stack in lit) == reported.node.bytes
+                assert sum(size for stack, size in both if stack in highlighted) == reported.node.bytes
                 lines: dict[tuple[str, int], int] = defaultdict(int)
                 for each in inside:
                     if each.frames:

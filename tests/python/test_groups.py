@@ -31,7 +31,7 @@ from memlens.views.tables.groups import (
     GroupOrder,
     MemberOrder,
     groups,
-    lit_rows,
+    highlighted_rows,
     members,
     natural,
 )
@@ -115,8 +115,8 @@ def check_tree(snapshot: Snapshot, raw: Any, of: AllocationSet, chance: random.R
                     name_of(found[n], kind) for n, each in zip(numbers, guessed, strict=True) if not each
                 }
                 assert names - {None} <= {group.name.text}
-                lit = lit_rows(snapshot, Branch(of, [kind], [group.key]), device.whole)
-                assert np.flatnonzero(lit).tolist() == sorted(numbers)
+                highlighted = highlighted_rows(snapshot, Branch(of, [kind], [group.key]), device.whole)
+                assert np.flatnonzero(highlighted).tolist() == sorted(numbers)
             if group.filter:
                 # the offered filter term matches the group and nothing else of the set
                 narrow = groups(

@@ -21,7 +21,7 @@ from memlens.errors import MemlensError
 from memlens.store.snapshot import Snapshot
 from memlens.views.selection.columns import NEVER, device_of
 from memlens.views.selection.sets import AllocationSet
-from memlens.views.tables.groups import Branch, lit_rows
+from memlens.views.tables.groups import Branch, highlighted_rows
 from memlens.views.trace.allocator import segments
 from memlens.views.trace.allocator import state as allocator
 from memlens.views.trace.allocator.answer import AllocatorStateAnswer, allocator_state
@@ -326,14 +326,14 @@ def test_pages_of_a_state_hold_every_segment_once_with_its_blocks(tmp_path: Path
         branch = Branch(
             AllocationSet(0, "live", len(allocator.events), None, text), [], [], f"size>{3 * MIB}"
         )
-        lit = lit_rows(snapshot, branch, device_of(snapshot, 0, text))
+        highlighted = highlighted_rows(snapshot, branch, device_of(snapshot, 0, text))
         most = 5 * MIB if text else 1 << 60
-        reported = allocator_state(snapshot, 0, len(allocator.events), order, 0, 500, text, lit)
+        reported = allocator_state(snapshot, 0, len(allocator.events), order, 0, 500, text, highlighted)
         for _, _, requested, allocation, _, state, _ in blocks_of(reported):
             assert (state >= 4) == (allocation != NEVER and not 3 * MIB < requested <= most)
         areas = areas_of(snapshot, 0, text, GroupedBy("size"))
         reported = allocator_state(
-            snapshot, 0, len(allocator.events), order, 0, 500, text, lit, (areas.areas, areas.codes)
+            snapshot, 0, len(allocator.events), order, 0, 500, text, highlighted, (areas.areas, areas.codes)
         )
         assert reported.areas == areas.areas
         for _, _, requested, allocation, _, _, area in blocks_of(reported):

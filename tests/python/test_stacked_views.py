@@ -58,8 +58,8 @@ class Geometry:
     rects: Any
     rect_stack: Any
     rect_category: Any
-    lit: Any = None
-    rect_lit: Any = None
+    highlighted: Any = None
+    rect_highlighted: Any = None
     group: Any = None
     """By band; then the sums of groups, [columns, groups], in bytes and in allocations."""
     sums: Any = None

@@ -190,10 +190,10 @@ def test_the_profile_of_a_trace_has_its_places_and_amounts(
         )
         check_boxes(tree, 0, 1, 900)
         # each stack of the view's snapshot is found again
-        lit = flame_tables.details_of(tree, joined.stacks, 0).stacks
+        highlighted = flame_tables.details_of(tree, joined.stacks, 0).stacks
         snapshot = trace if own == "before" else profile
         stacks = stacks_of(snapshot, AllocationSet(0))
-        assert lit == stacks.archived(np.arange(len(stacks)))
+        assert highlighted == stacks.archived(np.arange(len(stacks)))
 
 
 @pytest.mark.parametrize(

@@ -108,12 +108,12 @@ describe('the tree table', () => {
     const expected = wanted.filter((each) => bands.has(each)).toSorted((a, b) => a - b);
     assert.ok(expected.length > 0 && expected.length < bands.size);
     assert.deepEqual(
-      window.memlensTest!.lit()?.toSorted((a, b) => a - b),
+      window.memlensTest!.highlighted()?.toSorted((a, b) => a - b),
       expected,
     );
     await page.press(document.body, 'Escape');
     const now = window.memlensTest!;
-    assert.deepEqual(now.lit(), now.bands(), 'nothing is dimmed any more');
+    assert.deepEqual(now.highlighted(), now.bands(), 'nothing is dimmed any more');
     await groupBy('line');
   });
 

@@ -159,9 +159,9 @@ describe('a picture by group', () => {
       ...run(other, 10),
       ...run(0, 30),
     ]);
-    const lit = column({ kind: 'area', key: 8 }, 3);
-    assert.deepEqual(lit.slice(40, 70), run(line, 30));
-    assert.ok(!lit.includes(noStack) && !lit.includes(other), 'all else is dimmed');
+    const highlighted = column({ kind: 'area', key: 8 }, 3);
+    assert.deepEqual(highlighted.slice(40, 70), run(line, 30));
+    assert.ok(!highlighted.includes(noStack) && !highlighted.includes(other), 'all else is dimmed');
   });
 
   it('says which area lies under a pixel, and how many allocations that has', () => {

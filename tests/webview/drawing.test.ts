@@ -8,7 +8,7 @@ import { markStarts } from '../../webview/src/timeline/render/rects';
 import type { Palette, PictureStyle } from '../../webview/src/canvas/palette';
 import { fitAll, zoomAt, type Camera, type PlotSize } from '../../webview/src/canvas/camera';
 import { hitTest, visibleBox } from '../../webview/src/timeline/scene/hit';
-import { isLit, paintBands } from '../../webview/src/timeline/scene/paint';
+import { isHighlighted, paintBands } from '../../webview/src/timeline/scene/paint';
 import { pack } from '../../webview/src/canvas/colour';
 import { placementOf, snap } from '../../webview/src/timeline/scene/place';
 import { deviceExtent } from '../../webview/src/timeline/state';
@@ -106,7 +106,7 @@ describe('drawing', () => {
     assert.equal(visibleBox(g, whole, PLOT, 1e9), null);
   });
 
-  it('lights up the stacks that are asked for and dims the others', () => {
+  it('highlights the stacks that are asked for and dims the others', () => {
     const g = picture(fitAll(extent), 200, 200);
     const palette: Palette = {
       by: 'stack',
@@ -121,13 +121,13 @@ describe('drawing', () => {
       background: [0, 0, 0],
       patterns: false,
     };
-    const lit = g.stack[0] ?? 0;
-    const highlight = { kind: 'stacks', stacks: new Set([lit]) } as const;
+    const highlighted = g.stack[0] ?? 0;
+    const highlight = { kind: 'stacks', stacks: new Set([highlighted]) } as const;
     const words = paintBands(g, palette, highlight);
     for (const [band, stack] of g.stack.entries()) {
-      assert.equal(isLit(g, band, highlight), stack === lit);
+      assert.equal(isHighlighted(g, band, highlight), stack === highlighted);
       const brightest = Math.max((words[band] ?? 0) & 0xff, ((words[band] ?? 0) >> 8) & 0xff);
-      assert.equal(brightest, stack === lit ? 200 : 56);
+      assert.equal(brightest, stack === highlighted ? 200 : 56);
     }
   });
 
@@ -197,8 +197,8 @@ describe('drawing', () => {
     const [, unnamed, blue] = shown('category', { kind: 'none' });
     assert.deepEqual(new Set(unnamed), new Set(neutral), 'a category that there is not');
     assert.deepEqual(new Set(blue), new Set([pack([0, 0, 200]), pack([1, 1, 1])]));
-    const [, lit, dim] = shown('stack', { kind: 'stacks', stacks: new Set([5]) });
-    assert.ok(lit?.includes(pack([0, 200, 0])));
+    const [, highlighted, dim] = shown('stack', { kind: 'stacks', stacks: new Set([5]) });
+    assert.ok(highlighted?.includes(pack([0, 200, 0])));
     assert.ok(dim?.includes(pack([56, 0, 0])));
   });
 });

@@ -449,5 +449,5 @@ test('figures of a device, parts of what is reserved, and categories', () => {
   ];
   for (const text of texts) assertTranslated(element('p', {}, new Text(text)), text);
   const names = ['parameter', 'optimizer_state', 'gradient (inferred)', 'unknown'];
-  assertView(<Legend names={names} colours={[]} lit={null} press={nothing} />, 'the legend');
+  assertView(<Legend names={names} colours={[]} highlighted={null} press={nothing} />, 'the legend');
 });

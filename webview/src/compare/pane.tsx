@@ -58,7 +58,7 @@ class ComparePane implements Pane {
   private inferredSteps = false;
   private readonly finding = new Latest();
   private readonly asking = new Latest();
-  private readonly lighting = new Latest();
+  private readonly highlighting = new Latest();
   private readonly searchSoon = debounce(SEARCH_AFTER_MS, () => this.fetch(0));
 
   constructor(private readonly context: CompareContext) {
@@ -274,7 +274,7 @@ class ComparePane implements Pane {
     });
   }
 
-  /** Opens the line and lights up what it made in this snapshot. */
+  /** Opens the line and highlights what it made in this snapshot. */
   private pick(row: ComparedRow, beside: boolean): void {
     const { context, sets } = this;
     const { settings } = context.compare;
@@ -282,7 +282,7 @@ class ComparePane implements Pane {
     const place = own ?? other;
     if (place && place.file !== '' && place.kind !== 'native') context.openFrame(opened(place), beside);
     else if (!isGrouped(settings.by)) context.say(t('The file has no line of source for these allocations.'));
-    this.lighting.cancel();
+    this.highlighting.cancel();
     if (!sets) return;
     const stacks = context.api.request('memlens/compareStacks', {
       ...sets,
@@ -292,9 +292,9 @@ class ComparePane implements Pane {
       attribution: context.attribution.value,
       row: row.row,
     });
-    this.lighting.ask(
+    this.highlighting.ask(
       stacks,
-      ({ stacks: lit }) => context.timeline?.lightStacks(new Set(lit)),
+      ({ stacks: highlighted }) => context.timeline?.highlightStacks(new Set(highlighted)),
       (error) => context.failed(error),
     );
   }

@@ -265,7 +265,7 @@ export class FlamePane implements Pane, FlameGraph {
     this.plot.setEmpty(question.empty);
     if (!keep) {
       this.selection.forget();
-      this.context.timeline?.lightStacks(new Set());
+      this.context.timeline?.highlightStacks(new Set());
     }
     if (this.hasSaid) this.context.say('');
     this.hasSaid = false;

@@ -35,7 +35,7 @@ export class FlameSelection {
     else if (facts) this.fetch(facts.node, open);
     else {
       this.forget();
-      this.graph.context.timeline?.lightStacks(new Set());
+      this.graph.context.timeline?.highlightStacks(new Set());
     }
   }
 
@@ -133,7 +133,7 @@ export class FlameSelection {
     this.graph.kept.set({ sandwich: name });
     this.graph.sandwich.turnTo(name, this.question.isCount);
     if (name) this.fetchSandwich(opening);
-    else this.graph.context.timeline?.lightStacks(new Set());
+    else this.graph.context.timeline?.highlightStacks(new Set());
   }
 
   fetchSandwich(opening: Opening): void {
@@ -184,7 +184,7 @@ export class FlameSelection {
     plot.redraw();
     if (settings.form !== 'functions') details.show({ answer, isCount, drawn: isDrawn });
     else if (this.of === this.ofSandwich) sandwich.showFunction(answer, isCount);
-    this.graph.context.timeline?.lightStacks(new Set(node.node === 0 ? [] : answer.stacks));
+    this.graph.context.timeline?.highlightStacks(new Set(node.node === 0 ? [] : answer.stacks));
     const total = isCount ? answer.total_count : answer.total_bytes;
     const sided = this.question.sided();
     // the whole of a half is the function, not the set

@@ -40,9 +40,9 @@ class LiveSet {
   private groupOrder: GroupOrder;
   private memberOrder: MemberOrder;
   private descending: boolean;
-  /** The row whose allocations are lit in the picture. */
+  /** The row whose allocations are highlighted in the picture. */
   private wanted: string | null = null;
-  private lit: { readonly id: string; readonly branch: Branch } | null = null;
+  private highlighted: { readonly id: string; readonly branch: Branch } | null = null;
 
   constructor(private readonly context: ViewContext) {
     const kept = restoreSettings(context.api.saved()?.kept?.liveSet);
@@ -117,7 +117,7 @@ class LiveSet {
       return;
     }
     this.grid.reveal(idOf(row.node));
-    this.light(row.node, false);
+    this.highlight(row.node, false);
   }
 
   groupBy(kind: GroupKind): void {
@@ -137,7 +137,7 @@ class LiveSet {
 
   private showStatus(): void {
     this.selectWanted();
-    if (!this.isLit) this.lit = null;
+    if (!this.isHighlighted) this.highlighted = null;
     const [first] = this.tree.rows;
     const failed = first?.kind === 'rest' ? first.message : '';
     this.controls.showStatus(failed === '' ? this.summary() : '', failed);
@@ -162,7 +162,7 @@ class LiveSet {
       },
       isSelected: ({ node }) =>
         node.kind === 'group'
-          ? this.lit?.id === idOf(node)
+          ? this.highlighted?.id === idOf(node)
           : node.allocation.allocation === this.context.timeline?.selected,
       sort: (column) => this.sort(column),
       pick: (row, opened) => this.pick(row, opened),
@@ -189,14 +189,14 @@ class LiveSet {
   }
 
   private reload(): void {
-    // What is lit up is of the set as it was.
-    if (this.isLit) this.context.timeline?.lightStacks(new Set());
+    // What is highlighted is of the set as it was.
+    if (this.isHighlighted) this.context.timeline?.highlightStacks(new Set());
     this.tree.reset(this.by.length);
   }
 
-  /** Whether the picture shows what was lit up here, and nothing else since. */
-  private get isLit(): boolean {
-    return this.lit !== null && this.context.timeline?.litBranch === this.lit.branch;
+  /** Whether the picture shows what was highlighted here, and nothing else since. */
+  private get isHighlighted(): boolean {
+    return this.highlighted !== null && this.context.timeline?.highlightedBranch === this.highlighted.branch;
   }
 
   private summary(): string {
@@ -264,7 +264,7 @@ class LiveSet {
 
   private pick({ node }: LiveNodeRow, opened: boolean): void {
     if (node.kind === 'allocation') this.selectAllocation(node.allocation, opened);
-    else this.light(node, opened);
+    else this.highlight(node, opened);
   }
 
   private selectAllocation(allocation: AllocationSummary, opened: boolean): void {
@@ -276,12 +276,12 @@ class LiveSet {
     if (opened) this.openPlace(allocation.label);
   }
 
-  private light(node: GroupNode, opened: boolean): void {
+  private highlight(node: GroupNode, opened: boolean): void {
     const { group, path } = node;
     if (opened && group.declared !== '') this.context.openDeclaration(group.declared, false);
     else if (opened) this.openPlace(group.place);
-    this.lit = { id: idOf(node), branch: this.branch(path) };
-    this.context.timeline?.lightGroup(this.lit.branch);
+    this.highlighted = { id: idOf(node), branch: this.branch(path) };
+    this.context.timeline?.highlightGroup(this.highlighted.branch);
     const { count: many, bytes: size } = group;
     const name = said(group.name);
     this.context.say(
@@ -308,8 +308,8 @@ class LiveSet {
       addTerm(this.context, filter);
       return true;
     }
-    if (event.key === 'Escape' && this.lit !== null) {
-      this.context.timeline?.lightStacks(new Set());
+    if (event.key === 'Escape' && this.highlighted !== null) {
+      this.context.timeline?.highlightStacks(new Set());
       this.draw();
       return true;
     }

@@ -94,8 +94,8 @@ export interface Timeline {
   readonly device: DeviceInfo;
   /** The selected allocation. */
   readonly selected: number | null;
-  /** The branch of the live set's tree that is lit up; null for anything else. */
-  readonly litBranch: Branch | null;
+  /** The branch of the live set's tree that is highlighted; null for anything else. */
+  readonly highlightedBranch: Branch | null;
 
   colourOf(allocation: AllocationSummary): Rgb;
   /** The colour of a group in the picture; null where that isn't grouped by the same. */
@@ -104,10 +104,10 @@ export interface Timeline {
   pointAt(what: Branch | null): void;
   /** Selects an allocation in the picture and shows its stack; `moment` is where it was picked, if known. */
   select(allocation: number, moment: number | null): void;
-  /** Lights up what some stacks allocated; an empty set lights nothing up. */
-  lightStacks(stacks: ReadonlySet<number>): void;
+  /** Highlights what some stacks allocated; an empty set, nothing. */
+  highlightStacks(stacks: ReadonlySet<number>): void;
   /** Lights up exactly the allocations of a branch of the live set's tree. */
-  lightGroup(branch: Branch): void;
+  highlightGroup(branch: Branch): void;
   /** Replays the trace without what a filter matches, which is called so; null where it can't be replayed. */
   readonly leaveOut: ((term: string, name: string) => void) | null;
   /** Shows which batch fits; null where the trace can't be replayed. */

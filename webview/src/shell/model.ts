@@ -17,7 +17,7 @@ interface ModelTraits {
   readonly unlike: (name: string, is: string) => string;
   /** What a comparison of two shows. */
   readonly compared: string;
-  /** Whether it has single allocations, to be listed and lit up in a picture. */
+  /** Whether it has single allocations, to be listed and highlighted in a picture. */
   readonly hasAllocations: boolean;
   /** The title of the table of groups. */
   readonly groups: string;

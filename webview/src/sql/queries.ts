@@ -24,7 +24,7 @@ const LONGEST_STATUS = 500;
 
 /** What it needs of its view, of any model. */
 export interface SqlContext extends Pick<ViewContext, 'api' | 'say' | 'openFrame'> {
-  readonly timeline: Pick<Timeline, 'select' | 'lightStacks'> | null;
+  readonly timeline: Pick<Timeline, 'select' | 'highlightStacks'> | null;
   /** Shows an object of a heap dump. */
   showObject?(object: number): void;
   /** Filters all views of a heap dump. */
@@ -291,7 +291,7 @@ export class Queries {
     const object = numberIn(row, roles.object);
     if (object !== null && this.context.showObject) this.context.showObject(object);
     else if (allocation !== null) this.context.timeline?.select(allocation, null);
-    else if (stack !== null) this.context.timeline?.lightStacks(new Set([stack]));
+    else if (stack !== null) this.context.timeline?.highlightStacks(new Set([stack]));
   }
 
   private open(row: Row, beside: boolean): void {

@@ -8,7 +8,7 @@ import { legendMoment } from './legend-moment';
 import type { TimelineSession } from './session';
 import type { LegendProps } from '../widgets/legend';
 
-/** Shows the areas of the picture that is shown, and which of them is lit up. */
+/** Shows the areas of the picture that is shown, and which of them is highlighted. */
 export function followAreas(legend: AreaLegend, session: TimelineSession): void {
   session.whileShown(
     using(
@@ -16,10 +16,10 @@ export function followAreas(legend: AreaLegend, session: TimelineSession): void 
         isShown: session.picture.value === 'stacked',
         geometry: session.plot.drawn.value,
         palette: session.palette,
-        lit: session.highlight,
+        highlighted: session.highlight,
       }),
-      ({ isShown, geometry, palette, lit }) => {
-        if (isShown) legend.show(geometry, palette, lit.kind === 'area' ? lit.key : null);
+      ({ isShown, geometry, palette, highlighted }) => {
+        if (isShown) legend.show(geometry, palette, highlighted.kind === 'area' ? highlighted.key : null);
         else legend.hide();
       },
     ),
@@ -44,8 +44,8 @@ export function categoriesOf(session: TimelineSession): ReadonlySignal<LegendPro
     return {
       names: colours.categories,
       colours: colours.palette.categories,
-      lit: selection.category,
-      press: (category) => selection.lightCategory(category),
+      highlighted: selection.category,
+      press: (category) => selection.highlightCategory(category),
     };
   });
 }

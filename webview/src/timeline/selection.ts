@@ -1,4 +1,4 @@
-// What is selected or lit up, and the ways from one allocation to the next.
+// What is selected or highlighted, and the ways from one allocation to the next.
 
 import { t } from '../base/l10n';
 import type {
@@ -36,7 +36,7 @@ export type Selected =
 type SelectionView = ShownTrace & { readonly plot: Plot; switchDevice(device: number): void };
 
 export class Selection {
-  /** Another object each time that something else is selected or lit up. */
+  /** Another object each time that something else is selected or highlighted. */
   readonly shown = signal<Selected>({ is: 'nothing' });
   /** The selected allocation. */
   current: number | null = null;
@@ -105,29 +105,29 @@ export class Selection {
   }
 
   clear(): boolean {
-    return this.lightUp({ kind: 'none' });
+    return this.setHighlight({ kind: 'none' });
   }
 
-  lightCategory(category: number | null): void {
-    this.lightUp(category === null ? { kind: 'none' } : { kind: 'category', category }, category);
+  highlightCategory(category: number | null): void {
+    this.setHighlight(category === null ? { kind: 'none' } : { kind: 'category', category }, category);
   }
 
   /** Lights up an area of the picture by its key; null for none. */
-  lightArea(key: number | null): void {
-    this.lightUp(key === null ? { kind: 'none' } : { kind: 'area', key });
+  highlightArea(key: number | null): void {
+    this.setHighlight(key === null ? { kind: 'none' } : { kind: 'area', key });
   }
 
-  lightStacks(stacks: ReadonlySet<number>): void {
-    this.lightUp(stacks.size > 0 ? { kind: 'stacks', stacks } : { kind: 'none' });
+  highlightStacks(stacks: ReadonlySet<number>): void {
+    this.setHighlight(stacks.size > 0 ? { kind: 'stacks', stacks } : { kind: 'none' });
   }
 
   /** Lights up exactly the allocations of a branch of the live set's tree. */
-  lightGroup(branch: Branch): void {
-    this.lightUp({ kind: 'group', branch });
+  highlightGroup(branch: Branch): void {
+    this.setHighlight({ kind: 'group', branch });
   }
 
-  /** Nothing is selected, something may be lit up; false when nothing was selected before either. */
-  private lightUp(highlight: Highlight, category: number | null = null): boolean {
+  /** Nothing is selected, something may be highlighted; false when nothing was selected before either. */
+  private setHighlight(highlight: Highlight, category: number | null = null): boolean {
     const had = this.current !== null || this.line !== null || this.context.plot.highlighted.kind !== 'none';
     this.questions.cancel();
     this.current = null;

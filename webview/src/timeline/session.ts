@@ -195,7 +195,7 @@ export class TimelineSession extends Session<TimelineState> implements CompareCo
     return this.plot.highlighted;
   }
 
-  get litBranch(): Branch | null {
+  get highlightedBranch(): Branch | null {
     const { highlight } = this;
     return highlight.kind === 'group' ? highlight.branch : null;
   }
@@ -220,16 +220,16 @@ export class TimelineSession extends Session<TimelineState> implements CompareCo
     this.selection.step(direction);
   }
 
-  lightArea(key: number | null): void {
-    this.selection.lightArea(key);
+  highlightArea(key: number | null): void {
+    this.selection.highlightArea(key);
   }
 
-  lightStacks(stacks: ReadonlySet<number>): void {
-    this.selection.lightStacks(stacks);
+  highlightStacks(stacks: ReadonlySet<number>): void {
+    this.selection.highlightStacks(stacks);
   }
 
-  lightGroup(branch: Branch): void {
-    this.selection.lightGroup(branch);
+  highlightGroup(branch: Branch): void {
+    this.selection.highlightGroup(branch);
   }
 
   /** Replays the trace without what a filter finds; null where it can't be replayed. */

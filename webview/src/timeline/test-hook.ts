@@ -2,7 +2,7 @@
 
 import type { Plot } from './plot';
 import type { Camera } from '../canvas/camera';
-import { isLit } from './scene/paint';
+import { isHighlighted } from './scene/paint';
 
 export interface MemlensTest {
   /** What lies at a point of the canvas (CSS pixels); null where there is nothing. */
@@ -12,7 +12,7 @@ export interface MemlensTest {
   /** The allocations that are bands of their own in the picture. */
   bands(): number[];
   /** Those of them that are not dimmed; null while the picture does not know which of a group it shows. */
-  lit(): number[] | null;
+  highlighted(): number[] | null;
   camera(): Camera;
   /** The pixel at a point of the canvas (CSS pixels), drawn and read back. */
   pixel(x: number, y: number): [number, number, number, number];
@@ -45,10 +45,10 @@ function hookOf(plot: Plot): MemlensTest {
     },
     rectOf: (allocation) => plot.rectOf(allocation),
     bands: () => Array.from(plot.geometry?.allocation ?? []),
-    lit: () => {
+    highlighted: () => {
       const { geometry: g, highlighted } = plot;
-      if (!g || (highlighted.kind === 'group' && !g.lit)) return null;
-      return Array.from(g.allocation).filter((_, band) => isLit(g, band, highlighted));
+      if (!g || (highlighted.kind === 'group' && !g.highlighted)) return null;
+      return Array.from(g.allocation).filter((_, band) => isHighlighted(g, band, highlighted));
     },
     camera: () => plot.camera,
     pixel: (x, y) => plot.pixel(x, y),

@@ -95,7 +95,7 @@ export class SnapshotView extends ModelView<TimelineSession> {
     });
     this.tour = new BookmarkTour(session);
     this.heard = new Heard(session);
-    this.legend = new AreaLegend(plot, (key) => selection.lightArea(key));
+    this.legend = new AreaLegend(plot, (key) => selection.highlightArea(key));
     this.hover = new Hover({
       view: session,
       plot,

@@ -1,4 +1,4 @@
-// Names of the categories beside their colours; pressing one lights it up.
+// Names of the categories beside their colours; pressing one highlights it.
 
 import type { VNode } from 'preact';
 import { categoryName } from '../base/format';
@@ -10,12 +10,12 @@ import { Bar } from './bar';
 export interface LegendProps {
   readonly names: readonly string[];
   readonly colours: readonly Rgb[];
-  /** The one that is lit up. */
-  readonly lit: number | null;
+  /** The one that is highlighted. */
+  readonly highlighted: number | null;
   readonly press: (category: number | null) => void;
 }
 
-export function Legend({ names, colours, lit, press }: LegendProps): VNode {
+export function Legend({ names, colours, highlighted, press }: LegendProps): VNode {
   return (
     <Bar class="legend" label={t('Categories')}>
       {names.map((name, i) => {
@@ -24,8 +24,8 @@ export function Legend({ names, colours, lit, press }: LegendProps): VNode {
           <button
             key={name}
             type="button"
-            aria-pressed={i === lit}
-            onClick={() => press(i === lit ? null : i)}
+            aria-pressed={i === highlighted}
+            onClick={() => press(i === highlighted ? null : i)}
           >
             <span class="swatch" style={{ background: colour ? css(colour) : '' }} />
             <bdi>{shorten(categoryName(name), 32)}</bdi>

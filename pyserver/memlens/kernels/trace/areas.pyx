@@ -29,14 +29,14 @@ cdef uint32_t NONE = <uint32_t> 0xFFFFFFFF
 cdef uint32_t MERGED = <uint32_t> 0x80000000
 
 cdef enum:
-    LEAST_LIT = 8           # quarters of a row: what is highlighted is at least so tall
+    LEAST_HIGHLIGHTED = 8   # quarters of a row: what is highlighted is at least so tall
     BYTES = 0
     COUNT = 1
-    LIT = 2
+    HIGHLIGHTED = 2
     C_GROUP_MASK = 0xFF
-    C_LIT_BIT = 0x100
+    C_HIGHLIGHTED_BIT = 0x100
 
-GROUP_MASK, LIT_BIT = C_GROUP_MASK, C_LIT_BIT
+GROUP_MASK, HIGHLIGHTED_BIT = C_GROUP_MASK, C_HIGHLIGHTED_BIT
 """Parts of a merged rect's ``band``: its group + 1, and a bit for the highlighted part of the group."""
 
 cdef fused Code:
@@ -49,17 +49,17 @@ cdef struct Visible:
     int64_t size
     uint32_t row
     uint16_t x0, x1         # its columns
-    uint8_t group, lit
+    uint8_t group, highlighted
 
 
 def live_by_group(
-    Lives lives not None, const Code[::1] codes: U8 | U32, const uint8_t[::1] lit, Moments shown not None,
+    Lives lives not None, const Code[::1] codes: U8 | U32, const uint8_t[::1] highlighted, Moments shown not None,
     int64_t[:, :, ::1] sums, int64_t least_bytes,
 ) -> Buffer:
     """Sum the live allocations in the ``shown`` columns by group.
 
     ``codes`` has the group of each allocation. ``sums``, int64[layers, columns, groups], must be zeros; it has one, two
-    or three layers: bytes, the number of allocations, and the bytes of those that ``lit`` flags. Returns the
+    or three layers: bytes, the number of allocations, and the bytes of those that ``highlighted`` flags. Returns the
     allocations of at least ``least_bytes``, with the columns that show them. Raises MemoryError.
     """
     cdef const int64_t[::1] sizes = lives.sizes
@@ -99,15 +99,15 @@ def live_by_group(
                         sums[COUNT, column, code] += 1
                         if gone < last_column:
                             sums[COUNT, gone, code] -= 1
-                    if layers > LIT and lit[row]:
-                        sums[LIT, column, code] += size
+                    if layers > HIGHLIGHTED and highlighted[row]:
+                        sums[HIGHLIGHTED, column, code] += size
                         if gone < last_column:
-                            sums[LIT, gone, code] -= size
+                            sums[HIGHLIGHTED, gone, code] -= size
                     if size >= least_bytes:
                         one.size, one.row = size, row
                         one.x0, one.x1 = <uint16_t> column, <uint16_t> gone
                         one.group = <uint8_t> code
-                        one.lit = lit[row] if layers > LIT else 0
+                        one.highlighted = highlighted[row] if layers > HIGHLIGHTED else 0
                         if vector_push(&visible, &one) < 0:
                             failed = True
                             break
@@ -121,27 +121,27 @@ def live_by_group(
     if failed:
         vector_free(&visible)
         raise MemoryError
-    return column_of(&visible, b"T{q:size:I:row:H:x0:H:x1:B:group:B:lit:xxxxxx}")
+    return column_of(&visible, b"T{q:size:I:row:H:x0:H:x1:B:group:B:highlighted:xxxxxx}")
 
 
 cdef class Slots:
     """Visible allocations in slots, 64 to a block, by the columns that show them.
 
-    Those of group ``g`` are in the blocks from ``blocks_of[g]`` on, from bottom to top. ``sizes``, ``rows`` and ``lit``
-    are by slot. Column ``c`` is the first to show the slots ``entering[entering_from[c]:entering_from[c + 1]]``;
-    ``leaving`` has those that it no longer shows in the same way.
+    Those of group ``g`` are in the blocks from ``blocks_of[g]`` on, from bottom to top. ``sizes``, ``rows`` and
+    ``highlighted`` are by slot. Column ``c`` is the first to show the slots
+    ``entering[entering_from[c]:entering_from[c + 1]]``; ``leaving`` has those that it no longer shows in the same way.
     """
 
     cdef const uint32_t[::1] blocks_of, rows, entering, entering_from, leaving, leaving_from
     cdef const int64_t[::1] sizes
-    cdef const uint8_t[::1] lit
+    cdef const uint8_t[::1] highlighted
 
     def __cinit__(
         self, const uint32_t[::1] blocks_of, const int64_t[::1] sizes, const uint32_t[::1] rows,
-        const uint8_t[::1] lit, const uint32_t[::1] entering, const uint32_t[::1] entering_from,
+        const uint8_t[::1] highlighted, const uint32_t[::1] entering, const uint32_t[::1] entering_from,
         const uint32_t[::1] leaving, const uint32_t[::1] leaving_from,
     ):
-        self.blocks_of, self.sizes, self.rows, self.lit = blocks_of, sizes, rows, lit
+        self.blocks_of, self.sizes, self.rows, self.highlighted = blocks_of, sizes, rows, highlighted
         self.entering, self.entering_from = entering, entering_from
         self.leaving, self.leaving_from = leaving, leaving_from
 
@@ -188,7 +188,7 @@ cdef class _Layout:
         cdef Rect rect
         cdef size_t back = self.slivers.count
         cdef Rect *before
-        cdef int64_t low = min(<int64_t> q0, self.strips.limit_q - LEAST_LIT)
+        cdef int64_t low = min(<int64_t> q0, self.strips.limit_q - LEAST_HIGHLIGHTED)
         if low < 0:
             low = 0
         # those of the previous column are among the last ones: a group has at most one
@@ -199,36 +199,37 @@ cdef class _Layout:
                 before.x1 = <uint16_t> (column + 1)
                 return 0
         rect.x0, rect.x1 = <uint16_t> column, <uint16_t> (column + 1)
-        rect.q0, rect.q1 = <uint16_t> low, <uint16_t> min(low + LEAST_LIT, self.strips.limit_q)
+        rect.q0, rect.q1 = <uint16_t> low, <uint16_t> min(low + LEAST_HIGHLIGHTED, self.strips.limit_q)
         rect.band, rect.leader = band, NONE
         return vector_push(&self.slivers, &rect)
 
     cdef int lay_group(
-        self, uint32_t column, size_t group, int64_t below, int64_t total, int64_t lit_bytes
+        self, uint32_t column, size_t group, int64_t below, int64_t total, int64_t highlighted_bytes
     ) noexcept nogil:
         """Lay out a group that extends into the viewport, from bottom to top."""
         cdef const uint32_t *blocks_of = &self.slots.blocks_of[0]
         cdef uint64_t *bits = <uint64_t *> self.bits.data
         cdef int64_t *block_sums = <int64_t *> self.block_sums.data
         cdef int64_t at = below, top = below + total
-        cdef uint16_t q0, q1, q_top = quantum(&self.strips, top), q_lit
+        cdef uint16_t q0, q1, q_top = quantum(&self.strips, top), q_end
         cdef uint32_t band, merged = MERGED | <uint32_t> (group + 1), shift = <uint32_t> (2 * group)
         cdef size_t block, slot
         cdef uint64_t left
+        cdef bint is_thin
         for block in range(blocks_of[group], blocks_of[group + 1]):
             left = bits[block]
             if left == 0:
                 continue
             q0, q1 = quantum(&self.strips, at), quantum(&self.strips, at + block_sums[block])
-            if q0 < q1 or lit_bytes:
+            if q0 < q1 or highlighted_bytes:
                 while left:
                     slot = block * 64 + lowest_bit(left)
                     left &= left - 1
                     q0 = quantum(&self.strips, at)
                     at += self.slots.sizes[slot]
                     q1 = quantum(&self.strips, at)
-                    if lit_bytes and self.slots.lit[slot]:
-                        lit_bytes -= self.slots.sizes[slot]
+                    if highlighted_bytes and self.slots.highlighted[slot]:
+                        highlighted_bytes -= self.slots.sizes[slot]
                     if q1 > q0:
                         band = self.band(slot, self.slots.sizes[slot], self.slots.rows[slot])
                         if band == NONE:
@@ -241,17 +242,19 @@ cdef class _Layout:
                 at += block_sums[block]
         # the allocations that are too thin for bands of their own, the highlighted ones first
         q0, slot = quantum(&self.strips, at), <size_t> blocks_of[group + 1] * 64
-        if lit_bytes > 0:
-            q_lit = quantum(&self.strips, at + lit_bytes)
-            if q_lit < q0 + LEAST_LIT and at + lit_bytes >= self.strips.y0 and q0 < self.strips.limit_q:
-                if q_top >= q0 + LEAST_LIT:
-                    q_lit = q0 + LEAST_LIT
-                elif self.sliver(column, merged | C_LIT_BIT, q0) < 0:
+        if highlighted_bytes > 0:
+            q_end = quantum(&self.strips, at + highlighted_bytes)
+            is_thin = q_end < q0 + LEAST_HIGHLIGHTED and at + highlighted_bytes >= self.strips.y0
+            if is_thin and q0 < self.strips.limit_q:
+                if q_top >= q0 + LEAST_HIGHLIGHTED:
+                    q_end = q0 + LEAST_HIGHLIGHTED
+                elif self.sliver(column, merged | C_HIGHLIGHTED_BIT, q0) < 0:
                     return -1
-            if q_lit > q0:
-                if add_item(&self.strips, <uint32_t> slot + shift, merged | C_LIT_BIT, NONE, NONE, q0, q_lit) < 0:
+            if q_end > q0:
+                band = merged | C_HIGHLIGHTED_BIT
+                if add_item(&self.strips, <uint32_t> slot + shift, band, NONE, NONE, q0, q_end) < 0:
                     return -1
-            q0 = q_lit
+            q0 = q_end
         if q_top > q0 and add_item(&self.strips, <uint32_t> slot + shift + 1, merged, NONE, NONE, q0, q_top) < 0:
             return -1
         return 0
@@ -266,7 +269,7 @@ def lay_out(
     ``sums`` are those of :func:`live_by_group`.
 
     Returns ``(rects, bands)``, or if these would take more than ``most_bytes`` of a packed answer, roughly the factor
-    by which they exceed it. The ``band`` of a merged rect consists of :data:`GROUP_MASK` and :data:`LIT_BIT`.
+    by which they exceed it. The ``band`` of a merged rect consists of :data:`GROUP_MASK` and :data:`HIGHLIGHTED_BIT`.
     """
     cdef _Layout layout = _Layout(slots)
     cdef const uint32_t[::1] entering = slots.entering, entering_from = slots.entering_from
@@ -274,8 +277,8 @@ def lay_out(
     cdef const int64_t[::1] sizes = slots.sizes
     cdef size_t first_column = shown.first, last_column = shown.last
     cdef size_t column, group, number, slot, done = 0, groups = sums.shape[2], blocks = slots.blocks_of[groups]
-    cdef bint has_lit = sums.shape[0] > LIT, same
-    cdef int64_t below, total
+    cdef bint has_highlighted = sums.shape[0] > HIGHLIGHTED, same
+    cdef int64_t below, total, highlighted_bytes
     cdef int status = 0
     cdef bint is_seen
     cdef uint64_t *bits
@@ -306,7 +309,7 @@ def lay_out(
                 block_sums[slot >> 6] += sizes[slot]
             same = (
                 column > first_column and leaving_from[column] == leaving_from[column + 1]
-                and entering_from[column] == entering_from[column + 1] and not has_lit
+                and entering_from[column] == entering_from[column + 1] and not has_highlighted
                 and memcmp(&sums[BYTES, column, 0], &sums[BYTES, column - 1, 0], groups * 8) == 0
             )
             if same:
@@ -318,9 +321,8 @@ def lay_out(
                 is_seen = quantum(&layout.strips, below + total) > 0
                 # a group without visible height may still have something to highlight
                 if is_seen and quantum(&layout.strips, below) < layout.strips.limit_q and total > 0:
-                    status = layout.lay_group(
-                        <uint32_t> column, group, below, total, sums[LIT, column, group] if has_lit else 0
-                    )
+                    highlighted_bytes = sums[HIGHLIGHTED, column, group] if has_highlighted else 0
+                    status = layout.lay_group(<uint32_t> column, group, below, total, highlighted_bytes)
                     if status < 0:
                         break
                 below += total

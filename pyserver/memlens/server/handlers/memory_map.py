@@ -4,7 +4,7 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from memlens.server.handlers.timeline import box_of, lit_of
+from memlens.server.handlers.timeline import box_of, highlighted_of
 from memlens.server.protocol.base import Count
 from memlens.server.protocol.timeline import ViewportParams, ViewportResult
 from memlens.server.questions import question
@@ -12,7 +12,7 @@ from memlens.store.snapshot import Snapshot
 from memlens.texts import phrase
 from memlens.views.answers import Axis, HitAnswer, LocateAnswer
 from memlens.views.selection.columns import device_of
-from memlens.views.tables.groups import Branch, lit_rows
+from memlens.views.tables.groups import Branch, highlighted_rows
 from memlens.views.trace.allocator import answer as allocator_state
 from memlens.views.trace.allocator.answer import AllocatorStateAnswer, SegmentOrder
 from memlens.views.trace.picture import map_lanes, memory_map
@@ -23,7 +23,9 @@ from memlens.views.trace.picture.map_lanes import MapLanesAnswer
 @question("memlens/memoryMap", name=phrase("the memory map"))
 def _map(snapshot: Snapshot, p: ViewportParams) -> ViewportResult:
     areas = areas_of(snapshot, p.device, p.filter, p.areas) if p.areas else None
-    packed = memory_map.memory_map(snapshot, p.device, box_of(p), p.filter, lit_of(snapshot, p), areas)
+    packed = memory_map.memory_map(
+        snapshot, p.device, box_of(p), p.filter, highlighted_of(snapshot, p), areas
+    )
     return ViewportResult(packed, areas.areas if areas else [])
 
 
@@ -57,17 +59,21 @@ def _state(
     offset: Count,
     limit: Annotated[int, Meta(ge=1, le=500)],
     filter_: str = "",
-    lit: Branch | None = None,
+    highlighted: Branch | None = None,
     areas: GroupedBy | None = None,
 ) -> AllocatorStateAnswer:
     """A page of the segments at a moment: the largest first, or by address, or those with the most free first.
 
-    With ``lit`` the blocks say which of them are in that branch of a tree table,
+    With ``highlighted`` the blocks say which of them are in that branch of a tree table,
     with ``areas`` in which group they are.
     """
     grouped = areas_of(snapshot, device, filter_, areas) if areas else None
-    highlighted = None if lit is None else lit_rows(snapshot, lit, device_of(snapshot, device, filter_))
+    rows = (
+        None
+        if highlighted is None
+        else highlighted_rows(snapshot, highlighted, device_of(snapshot, device, filter_))
+    )
     codes = (grouped.areas, grouped.codes) if grouped else None
     return allocator_state.allocator_state(
-        snapshot, device, moment, order, offset, limit, filter_, highlighted, codes
+        snapshot, device, moment, order, offset, limit, filter_, rows, codes
     )

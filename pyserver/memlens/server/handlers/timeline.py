@@ -31,12 +31,12 @@ from memlens.views.trace.picture.boxes import Box
 from memlens.views.trace.picture.locate import Direction
 
 
-def lit_of(snapshot: Snapshot, p: ViewportParams) -> Mask | None:
+def highlighted_of(snapshot: Snapshot, p: ViewportParams) -> Mask | None:
     """The highlighted part of a picture; None for nothing."""
     device = device_of(snapshot, p.device, p.filter)
-    if p.lit is not None:
-        return groups.lit_rows(snapshot, p.lit, device)
-    return None if p.lit_stacks is None else of_stacks(snapshot, device, p.lit_stacks)
+    if p.highlighted is not None:
+        return groups.highlighted_rows(snapshot, p.highlighted, device)
+    return None if p.highlighted_stacks is None else of_stacks(snapshot, device, p.highlighted_stacks)
 
 
 def box_of(p: ViewportParams) -> Box:
@@ -46,7 +46,7 @@ def box_of(p: ViewportParams) -> Box:
 
 @question("memlens/viewport", name=phrase("the picture of allocations"))
 def _viewport(snapshot: Snapshot, p: ViewportParams) -> ViewportResult:
-    found = viewport.viewport(snapshot, p.device, box_of(p), p.filter, lit_of(snapshot, p), p.areas)
+    found = viewport.viewport(snapshot, p.device, box_of(p), p.filter, highlighted_of(snapshot, p), p.areas)
     return ViewportResult(found.geometry, found.areas)
 
 

@@ -14,8 +14,8 @@ from memlens.views.trace.picture.areas import GroupedBy
 class ViewportParams(Struct, frozen=True):
     """The part of the stacked picture, or of the memory map, to draw: ``columns`` x ``rows`` pixels over the box.
 
-    With ``lit`` the picture says which part of it is in that branch of a tree table, with ``lit_stacks`` which is of
-    those stacks. With ``areas`` it is by group.
+    With ``highlighted`` the picture says which part of it is in that branch of a tree table, with
+    ``highlighted_stacks`` which is of those stacks. With ``areas`` it is by group.
     """
 
     snapshot: str
@@ -28,8 +28,8 @@ class ViewportParams(Struct, frozen=True):
     columns: Pixels
     rows: Pixels
     filter: str = ""
-    lit: Branch | None = None
-    lit_stacks: list[Count] | None = None
+    highlighted: Branch | None = None
+    highlighted_stacks: list[Count] | None = None
     areas: GroupedBy | None = None
 
 

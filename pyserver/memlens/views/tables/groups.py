@@ -280,13 +280,13 @@ def members(
     return MembersAnswer(int(device.size[rows].sum()), len(rows), offset, summaries(snapshot, device, page))
 
 
-def lit_rows(snapshot: Snapshot, branch: Branch, device: Device) -> Mask:
+def highlighted_rows(snapshot: Snapshot, branch: Branch, device: Device) -> Mask:
     """Flags of the rows of ``device``, narrowed or not, that are in a branch. Raises :class:`BadRequestError`."""
     own, rows = device_of(snapshot, branch.of.device, branch.of.filter), _rows(snapshot, branch)
-    lit = np.zeros(device.whole.info.allocations, bool)
+    highlighted = np.zeros(device.whole.info.allocations, bool)
     if own.whole is device.whole:
-        lit[rows if own.rows is None else own.rows[rows]] = True
-    return lit if device.rows is None else lit[device.rows]
+        highlighted[rows if own.rows is None else own.rows[rows]] = True
+    return highlighted if device.rows is None else highlighted[device.rows]
 
 
 def _check_branch(snapshot: Snapshot, branch: Branch) -> None:

@@ -20,7 +20,7 @@ import type { TimelineSession } from '../session';
 
 /** What links change, and the event that they are about; null for none. */
 export interface Linked {
-  readonly context: Pick<TimelineSession, 'device' | 'select' | 'lightStacks' | 'openFrame'>;
+  readonly context: Pick<TimelineSession, 'device' | 'select' | 'highlightStacks' | 'openFrame'>;
   readonly mark: Mark | null;
 }
 
@@ -55,7 +55,7 @@ interface FrameLinkProps {
   readonly frame: Frame | null;
   readonly linked: Linked;
   readonly operator?: Text | null;
-  /** What is lit with it. */
+  /** What is highlighted with it. */
   readonly stacks?: readonly number[];
 }
 
@@ -90,7 +90,7 @@ export function FrameLink({
       class="link"
       title={`${shorten(frame.file, 300)}:${frame.line}`}
       onClick={(event) => {
-        if (stacks.length > 0) context.lightStacks(new Set(stacks));
+        if (stacks.length > 0) context.highlightStacks(new Set(stacks));
         context.openFrame(frame, event.ctrlKey || event.metaKey);
       }}
     >

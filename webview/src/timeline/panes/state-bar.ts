@@ -60,8 +60,8 @@ export function drawBar(
 interface BarLook extends Pick<TimelineSession, 'palette' | 'highlight' | 'selected'> {
   /** The colours of the picture's areas. */
   readonly colours: readonly Rgb[];
-  /** Which of the areas are lit up; null for all. */
-  readonly lit: number | null;
+  /** Which of the areas are highlighted; null for all. */
+  readonly highlighted: number | null;
 }
 
 function colourAt({ palette, highlight, ...look }: BarLook, blocks: Blocks, block: number): Rgb {
@@ -70,7 +70,7 @@ function colourAt({ palette, highlight, ...look }: BarLook, blocks: Blocks, bloc
   const dim =
     isLeftOut(blocks, block) ||
     (highlight.kind === 'stacks' && !highlight.stacks.has(blocks.stack[block]!)) ||
-    (look.lit !== null && look.lit !== area);
+    (look.highlighted !== null && look.highlighted !== area);
   return dim ? mix(colour, theme.value.background, 0.72) : colour;
 }
 

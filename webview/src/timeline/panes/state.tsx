@@ -34,8 +34,8 @@ class StatePane implements Pane, Segments {
   private readonly latest = new Latest();
   private readonly naming = new Latest();
   private asked = '';
-  /** What the blocks that are here show as lit up. */
-  private lit: Branch | null = null;
+  /** What the blocks that are here show as highlighted. */
+  private highlighted: Branch | null = null;
 
   constructor(readonly context: TimelineSession) {}
 
@@ -59,7 +59,7 @@ class StatePane implements Pane, Segments {
     this.refresh();
   }
 
-  /** The group that is lit up in the view. */
+  /** The group that is highlighted in the view. */
   private get branch(): Branch | null {
     const { highlight } = this.context;
     return highlight.kind === 'group' ? highlight.branch : null;
@@ -72,7 +72,7 @@ class StatePane implements Pane, Segments {
   }
 
   update(changes: ReadonlySet<Change>): void {
-    if (this.wanted !== this.asked || this.branch !== this.lit) this.refresh();
+    if (this.wanted !== this.asked || this.branch !== this.highlighted) this.refresh();
     else if (changes.has('selection') || changes.has('theme')) this.draw();
   }
 
@@ -104,7 +104,7 @@ class StatePane implements Pane, Segments {
 
   private refresh(): void {
     this.asked = this.wanted;
-    this.lit = this.branch;
+    this.highlighted = this.branch;
     this.fetch(0);
   }
 
@@ -123,7 +123,7 @@ class StatePane implements Pane, Segments {
       offset,
       limit: PAGE,
       filter,
-      lit: this.lit,
+      highlighted: this.highlighted,
       areas: grouping,
     });
     this.latest.ask(
@@ -196,7 +196,7 @@ class StatePane implements Pane, Segments {
       highlight,
       selected,
       colours: areaColours({ by: grouping, areas }, palette),
-      lit: highlight.kind === 'area' ? areas.findIndex(({ key }) => key === highlight.key) : null,
+      highlighted: highlight.kind === 'area' ? areas.findIndex(({ key }) => key === highlight.key) : null,
     };
     for (const { canvas, segment, blocks } of rows) if (canvas) drawBar(canvas, segment, blocks, look);
   }

@@ -160,15 +160,15 @@ class Steps {
       return;
     }
     this.selected.value = row;
-    this.light(row);
+    this.highlight(row);
   }
 
-  light(row: GrowthRow): void {
-    this.context.lightStacks(new Set(row.stacks));
+  highlight(row: GrowthRow): void {
+    this.context.highlightStacks(new Set(row.stacks));
   }
 
   open(row: GrowthRow, beside: boolean): void {
-    this.light(row);
+    this.highlight(row);
     if (hasSource(row.frame)) this.context.openFrame(row.frame, beside);
     else this.context.say(t('The file has no Python frame for these allocations.'));
   }
@@ -337,7 +337,7 @@ function Growth({ row, steps }: { readonly row: GrowthRow; readonly steps: Steps
       onClick={(event) => steps.open(row, event.ctrlKey || event.metaKey)}
       onKeyDown={(event) => {
         if (event.key === 'Enter') steps.open(row, event.ctrlKey || event.metaKey);
-        else if (event.key === ' ') steps.light(row);
+        else if (event.key === ' ') steps.highlight(row);
         else return;
         event.preventDefault();
       }}

@@ -116,7 +116,7 @@ class MemoryMap {
       placeOf: (y, taken) => (this.lanes ? laneWords(this.lanes, y, taken) : []),
       columnShown: () => this.showFigures(),
     });
-    this.legend = new AreaLegend(this.plot, (key) => context.lightArea(key), true);
+    this.legend = new AreaLegend(this.plot, (key) => context.highlightArea(key), true);
     new PointerInput(
       this.plot.surface,
       gestures({
@@ -125,7 +125,7 @@ class MemoryMap {
           select: (allocation, moment, _reveal, then) => this.select(allocation, moment, then ?? null),
           selectAt: (moment, y, then) => this.selectAt(moment, y, then ?? null),
           clear: () => {
-            context.lightStacks(new Set());
+            context.highlightStacks(new Set());
             return true;
           },
           zoomTo: () => this.zoomToSelection(),

@@ -5,7 +5,7 @@ import type { Geometry } from '../../../../extension/shared/geometry';
 import { mostOf } from '../scene/backdrop';
 import { fromPixelX, fromPixelY, type Camera, type PlotSize } from '../../canvas/camera';
 import { inkOn, mix, type Rgb } from '../../canvas/colour';
-import { bandColour, isLit, type Highlight } from '../scene/paint';
+import { bandColour, isHighlighted, type Highlight } from '../scene/paint';
 import type { Palette } from '../../canvas/palette';
 import { peakAt } from '../state';
 import type { Axis } from '../../base/devices';
@@ -107,7 +107,7 @@ export function ticksX({
 
 function inkUnder({ picture, palette, theme, highlight }: OverlayState, band: number): Rgb {
   if (!picture) return theme.foreground;
-  if (!isLit(picture, band, highlight)) return mix(theme.foreground, theme.background, 0.45);
+  if (!isHighlighted(picture, band, highlight)) return mix(theme.foreground, theme.background, 0.45);
   return inkOn(bandColour(picture, band, palette));
 }
 
@@ -117,7 +117,7 @@ function inkOfArea(
   area: number,
 ): Rgb | null {
   if (!picture?.grouped) return theme.foreground;
-  // of a group or of stacks any part of an area may be lit up, whatever lies under its label
+  // of a group or of stacks any part of an area may be highlighted, whatever lies under its label
   if (theme.contrast || (highlight.kind !== 'none' && highlight.kind !== 'area')) return null;
   if (highlight.kind === 'area' && highlight.key !== key) {
     return mix(theme.foreground, theme.background, 0.45);

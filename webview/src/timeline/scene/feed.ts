@@ -35,7 +35,7 @@ export class Feed {
       this.current.pending.cancel();
       this.settle();
     }
-    // What leads the merged rects depends on it too, so it is asked for again once nothing is lit up.
+    // What leads the merged rects depends on it too, so it is asked for again once nothing is highlighted.
     const unchanged = this.asked !== null && sameAsked(this.asked, want);
     if (unchanged && !needsPicture(this.asked, camera, extent, plot, resting)) return;
     // Failed requests are not retried until the view changes.

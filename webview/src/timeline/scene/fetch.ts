@@ -6,16 +6,16 @@ import type { Highlight } from './paint';
 
 /** What a picture is to show, whatever part of the world it shows. Compared by reference. */
 export interface Asked {
-  /** What is lit up: a branch of a tree table, or some stacks. */
-  readonly lit: Branch | null;
-  readonly lit_stacks: number[] | null;
+  /** What is highlighted: a branch of a tree table, or some stacks. */
+  readonly highlighted: Branch | null;
+  readonly highlighted_stacks: number[] | null;
   /** By what it is grouped; null in the order of time. */
   readonly areas: GroupedBy | null;
 }
 
-export const NOTHING_ASKED: Asked = { lit: null, lit_stacks: null, areas: null };
+export const NOTHING_ASKED: Asked = { highlighted: null, highlighted_stacks: null, areas: null };
 
-/** What a picture is to show that lights something up. */
+/** What a picture is to show highlighted. */
 export function askedFor(
   shown: Highlight,
   areas: GroupedBy | null,
@@ -31,18 +31,20 @@ export function askedFor(
   });
   return {
     areas,
-    lit:
+    highlighted:
       shown.kind === 'group'
         ? shown.branch
         : shown.kind === 'category' && areas
           ? ofCategory(shown.category)
           : null,
-    lit_stacks: shown.kind === 'stacks' && areas ? [...shown.stacks] : null,
+    highlighted_stacks: shown.kind === 'stacks' && areas ? [...shown.stacks] : null,
   };
 }
 
 export function sameAsked(a: Asked, b: Asked): boolean {
-  return a.lit === b.lit && a.lit_stacks === b.lit_stacks && a.areas === b.areas;
+  return (
+    a.highlighted === b.highlighted && a.highlighted_stacks === b.highlighted_stacks && a.areas === b.areas
+  );
 }
 
 /** What is asked: pixels over bounds. */

@@ -2,7 +2,7 @@
 // What merged rects are mostly made of. Each different leader gets a colour of its own, after those of the bands.
 
 import {
-  LIT_NEITHER,
+  HIGHLIGHTED_NEITHER,
   MERGED_BIT,
   mergedArea,
   NO_CATEGORY,
@@ -14,8 +14,8 @@ export interface Leaders {
   /** By leader; the first stands for "none leads". */
   readonly stacks: readonly number[];
   readonly categories: readonly number[];
-  /** Whether what is lit up leads; all of it where the picture does not say. */
-  readonly lit: readonly number[];
+  /** Whether what is highlighted leads; all of it where the picture does not say. */
+  readonly highlighted: readonly number[];
   /** By rect: which leader a merged rect has. */
   readonly ofRect: Uint32Array;
 }
@@ -28,38 +28,40 @@ export function leadersOf(g: Geometry): Leaders {
   return found;
 }
 
-/** By area two leaders: of what is not lit up in it, and of what is. */
+/** By area two leaders: of what is not highlighted in it, and of what is. */
 function areasAsLeaders(g: Geometry): Leaders {
   const count = 1 + 2 * (g.grouped?.areas.length ?? 0);
   const ofRect = new Uint32Array(g.rects);
   for (let rect = 0; rect < g.rects; rect++) {
     const band = g.words[3 * rect + 2]!;
-    if (band >= MERGED_BIT) ofRect[rect] = areaLeader(mergedArea(band), g.rectLit?.[rect] === 1);
+    if (band >= MERGED_BIT) ofRect[rect] = areaLeader(mergedArea(band), g.rectHighlighted?.[rect] === 1);
   }
   return {
     stacks: Array.from({ length: count }, () => NO_STACK),
     categories: Array.from({ length: count }, () => NO_CATEGORY),
-    lit: Array.from({ length: count }, (_, leader) => (leader === 0 ? LIT_NEITHER : 1 - (leader % 2))),
+    highlighted: Array.from({ length: count }, (_, leader) =>
+      leader === 0 ? HIGHLIGHTED_NEITHER : 1 - (leader % 2),
+    ),
     ofRect,
   };
 }
 
-export function areaLeader(area: number, lit: boolean): number {
-  return 1 + 2 * area + (lit ? 1 : 0);
+export function areaLeader(area: number, highlighted: boolean): number {
+  return 1 + 2 * area + (highlighted ? 1 : 0);
 }
 
 function findLeaders(g: Geometry): Leaders {
   if (g.grouped) return areasAsLeaders(g);
   const stacks = [NO_STACK];
   const categories = [NO_CATEGORY];
-  const lit = [LIT_NEITHER];
+  const highlighted = [HIGHLIGHTED_NEITHER];
   const ofRect = new Uint32Array(g.rects);
-  const numbers = new Map<number, number>([[keyOf(NO_STACK, NO_CATEGORY, LIT_NEITHER), 0]]);
+  const numbers = new Map<number, number>([[keyOf(NO_STACK, NO_CATEGORY, HIGHLIGHTED_NEITHER), 0]]);
   for (let rect = 0; rect < g.rects; rect++) {
     if (g.words[3 * rect + 2]! < MERGED_BIT) continue;
     const stack = g.rectStack[rect]!;
     const category = g.rectCategory[rect]!;
-    const led = g.rectLit ? g.rectLit[rect]! : stack === NO_STACK ? LIT_NEITHER : 1;
+    const led = g.rectHighlighted ? g.rectHighlighted[rect]! : stack === NO_STACK ? HIGHLIGHTED_NEITHER : 1;
     const key = keyOf(stack, category, led);
     let number = numbers.get(key);
     if (number === undefined) {
@@ -67,13 +69,13 @@ function findLeaders(g: Geometry): Leaders {
       numbers.set(key, number);
       stacks.push(stack);
       categories.push(category);
-      lit.push(led);
+      highlighted.push(led);
     }
     ofRect[rect] = number;
   }
-  return { stacks, categories, lit, ofRect };
+  return { stacks, categories, highlighted, ofRect };
 }
 
-function keyOf(stack: number, category: number, lit: number): number {
-  return (stack * 256 + category) * 4 + lit;
+function keyOf(stack: number, category: number, highlighted: number): number {
+  return (stack * 256 + category) * 4 + highlighted;
 }

@@ -2,7 +2,7 @@
 // Which colour each band of a picture gets, packed for the renderers.
 
 import {
-  LIT_NEITHER,
+  HIGHLIGHTED_NEITHER,
   NO_ALLOCATION,
   NO_CATEGORY,
   NO_STACK,
@@ -15,7 +15,7 @@ import { areaColours } from './areas';
 import { areaLeader, leadersOf } from './leaders';
 import type { Palette } from '../../canvas/palette';
 
-/** What is lit up; everything else is dimmed. */
+/** What is highlighted; everything else is dimmed. */
 export type Highlight =
   | { readonly kind: 'none' }
   | { readonly kind: 'stacks'; readonly stacks: ReadonlySet<number> }
@@ -62,14 +62,14 @@ export function paintBands(g: Geometry, palette: Palette, highlight: Highlight, 
       words[band] = reserved;
       continue;
     }
-    const lit = isLit(g, band, highlight);
+    const highlighted = isHighlighted(g, band, highlight);
     const category = g.category[band]!;
     if (palette.by === 'stack') {
-      const table = lit ? stacks : dimStacks;
+      const table = highlighted ? stacks : dimStacks;
       words[band] = table[g.stack[band]! % table.length]!;
     } else {
-      const table = lit ? categories : dimCategories;
-      const colour = category < table.length ? table[category]! : (lit ? none : dimNone)[0]!;
+      const table = highlighted ? categories : dimCategories;
+      const colour = category < table.length ? table[category]! : (highlighted ? none : dimNone)[0]!;
       const pattern = palette.patterns && category !== NO_CATEGORY ? category % PATTERNS : 0;
       words[band] = (colour | (pattern << 24)) >>> 0;
     }
@@ -77,12 +77,12 @@ export function paintBands(g: Geometry, palette: Palette, highlight: Highlight, 
   for (let leader = 1; leader < leaders.stacks.length; leader++) {
     const stack = leaders.stacks[leader]!;
     const category = leaders.categories[leader]!;
-    const lit = leaders.lit[leader]!;
+    const highlighted = leaders.highlighted[leader]!;
     if (stack === NO_STACK) continue;
     if (palette.by === 'category' && category >= palette.categories.length) continue;
-    if (highlight.kind === 'group' && lit === LIT_NEITHER) continue;
+    if (highlight.kind === 'group' && highlighted === HIGHLIGHTED_NEITHER) continue;
     const colour = colourOf(stack, category, palette);
-    const shown = isLitBy(stack, category, lit, highlight) ? colour : dimmed(colour, palette);
+    const shown = isHighlightedBy(stack, category, highlighted, highlight) ? colour : dimmed(colour, palette);
     words[g.bands + leader] = (pack(shown) | LED) >>> 0;
   }
   return words;
@@ -106,7 +106,7 @@ function paintAreas(
       words[band] = reserved;
       continue;
     }
-    const table = isLit(g, band, highlight) ? shown : dim;
+    const table = isHighlighted(g, band, highlight) ? shown : dim;
     const area = grouped.group[band]!;
     // areas that stand on each other are hatched as wholes, over the bands
     const pattern = palette.patterns && !stacked ? patternOf(area) : 0;
@@ -114,9 +114,9 @@ function paintAreas(
   }
   for (const [area, { key }] of grouped.areas.entries()) {
     const all = highlight.kind === 'none' || (highlight.kind === 'area' && highlight.key === key);
-    for (const lit of [false, true]) {
-      const colour = all || (lit && highlight.kind !== 'area') ? shown : dim;
-      words[g.bands + areaLeader(area, lit)] = (colour[area]! | (PLAIN << 24)) >>> 0;
+    for (const highlighted of [false, true]) {
+      const colour = all || (highlighted && highlight.kind !== 'area') ? shown : dim;
+      words[g.bands + areaLeader(area, highlighted)] = (colour[area]! | (PLAIN << 24)) >>> 0;
     }
   }
   return words;
@@ -127,17 +127,27 @@ export function reservedColour(palette: Palette): Rgb {
   return mix(palette.background, palette.none, RESERVED);
 }
 
-export function isLit(g: Geometry, band: number, highlight: Highlight): boolean {
+export function isHighlighted(g: Geometry, band: number, highlight: Highlight): boolean {
   if (highlight.kind === 'area') {
     return g.grouped === null || g.grouped.areas[g.grouped.group[band]!]?.key === highlight.key;
   }
-  return isLitBy(g.stack[band]!, g.category[band]!, g.lit ? g.lit[band]! : 1, highlight);
+  return isHighlightedBy(
+    g.stack[band]!,
+    g.category[band]!,
+    g.highlighted ? g.highlighted[band]! : 1,
+    highlight,
+  );
 }
 
-function isLitBy(stack: number, category: number, lit: number, highlight: Highlight): boolean {
+function isHighlightedBy(
+  stack: number,
+  category: number,
+  highlighted: number,
+  highlight: Highlight,
+): boolean {
   if (highlight.kind === 'stacks') return highlight.stacks.has(stack);
   if (highlight.kind === 'category') return category === highlight.category;
-  if (highlight.kind === 'group') return lit === 1;
+  if (highlight.kind === 'group') return highlighted === 1;
   return true;
 }
 

@@ -103,13 +103,13 @@ def allocator_state(
     offset: int,
     limit: int,
     filter_text: str = "",
-    lit: Mask | None = None,
+    highlighted: Mask | None = None,
     areas: tuple[list[Area], U8] | None = None,
 ) -> AllocatorStateAnswer:
     """Segments ``offset … offset + limit`` at a moment, fewer when they have very many blocks.
 
-    ``lit`` flags the highlighted rows of the filtered device; ``areas`` are the groups, and which one each of these
-    rows is in. Raises BadRequestError.
+    ``highlighted`` flags the highlighted rows of the filtered device; ``areas`` are the groups, and which one each of
+    these rows is in. Raises BadRequestError.
     """
     if offset < 0 or not 0 < limit <= MOST_SEGMENTS:
         raise BadRequestError(phrase("A page must have 1 to {most} segments", most=MOST_SEGMENTS))
@@ -151,7 +151,7 @@ def allocator_state(
             )
         ],
         block_count=len(shown),
-        blocks=_packed(own, segments, shown, lit, areas[1] if areas else None),
+        blocks=_packed(own, segments, shown, highlighted, areas[1] if areas else None),
         areas=areas[0] if areas else [],
         truncated=bool(len(page)) and int(segments["blocks"][page[0]]) > MOST_BLOCKS,
     )
@@ -232,7 +232,7 @@ def _packed(
     own: Device,
     segments: npt.NDArray[Any],
     blocks: npt.NDArray[Any],
-    lit: Mask | None,
+    highlighted: Mask | None,
     area_of: U8 | None,
 ) -> str:
     whole = own.whole
@@ -242,13 +242,13 @@ def _packed(
     allocation[active] = whole.allocations(owners)
     stack = np.where(active, blocks["stack"], np.uint32(NEVER))
     state = blocks["state"].astype(np.uint8)
-    if own.rows is not None or lit is not None:
+    if own.rows is not None or highlighted is not None:
         shown = (
             np.ones(whole.info.allocations, bool)
             if own.rows is None
             else np.zeros(whole.info.allocations, bool)
         )
-        shown[slice(None) if own.rows is None else own.rows] = True if lit is None else lit
+        shown[slice(None) if own.rows is None else own.rows] = True if highlighted is None else highlighted
         left_out = np.flatnonzero(active)[~shown[owners]]
         state[left_out] += _LEFT_OUT
     area = np.full(len(blocks), _NO_AREA, np.uint8)

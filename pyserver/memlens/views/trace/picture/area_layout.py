@@ -28,11 +28,11 @@ _LEAST_ROOM = 0.25
 """The share of an answer that is reserved for rects and bands."""
 _BLOCK = 64
 _NEVER_SEEN = np.iinfo(np.int64).max
-_NO_LIT = np.empty(0, np.uint8)
-_BYTES, _COUNT, _LIT = range(3)
+_NO_HIGHLIGHTED = np.empty(0, np.uint8)
+_BYTES, _COUNT, _HIGHLIGHTED = range(3)
 
 
-def drawn(device: Device, areas: Areas, box: Box, lit: Mask | None) -> bytes:
+def drawn(device: Device, areas: Areas, box: Box, highlighted: Mask | None) -> bytes:
     """The packed geometry of a device in a box, by group.
 
     Areas are always complete. If there is more than fits into an answer, fewer allocations have separate bands; only if
@@ -40,7 +40,7 @@ def drawn(device: Device, areas: Areas, box: Box, lit: Mask | None) -> bytes:
     """
     asked = box
     while True:
-        found = _Columns(device, areas, box, lit)
+        found = _Columns(device, areas, box, highlighted)
         laid = found.laid()
         if laid is not None:
             break
@@ -48,7 +48,7 @@ def drawn(device: Device, areas: Areas, box: Box, lit: Mask | None) -> bytes:
     rects, bands, all_seen = laid
     coarser = box.columns < asked.columns or not all_seen
     header = (*box[1:5], box.quantum, coarser)
-    return pack(device, found.grid, header, rects, bands, lit=lit, areas=found.areas)
+    return pack(device, found.grid, header, rects, bands, highlighted=highlighted, areas=found.areas)
 
 
 def sums_over_time(device: Device, areas: Areas, box: Box) -> I64:
@@ -59,20 +59,20 @@ def sums_over_time(device: Device, areas: Areas, box: Box) -> I64:
 def area_columns(device: Device, areas: Areas, grid: Grid) -> AreaColumns:
     """The bytes of each area of a device at the moments of a grid's columns."""
     sums = np.zeros((_COUNT + 1, len(grid.moments), max(len(areas.areas), 1)), np.int64)
-    kernel.live_by_group(lives_of(device), areas.codes, _NO_LIT, grid.shown(), sums, _NEVER_SEEN)
+    kernel.live_by_group(lives_of(device), areas.codes, _NO_HIGHLIGHTED, grid.shown(), sums, _NEVER_SEEN)
     return AreaColumns(sums[_BYTES], sums[_COUNT], areas.codes)
 
 
 class _Columns:
     """The columns of a box: the sums of groups in each, and the allocations that are high enough to be visible."""
 
-    def __init__(self, device: Device, areas: Areas, box: Box, lit: Mask | None) -> None:
+    def __init__(self, device: Device, areas: Areas, box: Box, highlighted: Mask | None) -> None:
         self.grid = grid_of(device, device, box)
         self._box = box
-        layers = _COUNT + 1 if lit is None else _LIT + 1
+        layers = _COUNT + 1 if highlighted is None else _HIGHLIGHTED + 1
         self._sums = np.zeros((layers, box.columns, max(len(areas.areas), 1)), np.int64)
         least = int(np.ceil((box.y1 - box.y0) / box.rows * LEAST_ROWS))
-        flags = _NO_LIT if lit is None else lit.view(np.uint8)
+        flags = _NO_HIGHLIGHTED if highlighted is None else highlighted.view(np.uint8)
         self._shown = self.grid.shown()
         seen = kernel.live_by_group(
             lives_of(device), areas.codes, flags, self._shown, self._sums, max(least, 1)
@@ -124,11 +124,15 @@ def _slots(seen: npt.NDArray[Any], groups: int, columns: int) -> kernel.Slots:
     within = np.arange(len(seen)) - first[seen["group"]]
     slot = (blocks_of[seen["group"]].astype(np.int64) * _BLOCK + within).astype(np.uint32)
     slots = int(blocks_of[-1]) * _BLOCK
-    sizes, rows, lit = np.zeros(slots, np.int64), np.zeros(slots, np.uint32), np.zeros(slots, np.uint8)
-    sizes[slot], rows[slot], lit[slot] = seen["size"], seen["row"], seen["lit"]
+    sizes, rows, highlighted = (
+        np.zeros(slots, np.int64),
+        np.zeros(slots, np.uint32),
+        np.zeros(slots, np.uint8),
+    )
+    sizes[slot], rows[slot], highlighted[slot] = seen["size"], seen["row"], seen["highlighted"]
     ends = seen["x1"] < columns
     return kernel.Slots(
-        blocks_of, sizes, rows, lit, *_by_column(slot, seen["x0"], columns),
+        blocks_of, sizes, rows, highlighted, *_by_column(slot, seen["x0"], columns),
         *_by_column(slot[ends], seen["x1"][ends], columns),
     )  # fmt: skip
 

@@ -37,7 +37,7 @@ _LOOKED_AT = 256
 _MOST_SUMS = 1 << 21
 """Limits on the moments at which groups are compared, and on the sums made for that."""
 _NEVER_SEEN = np.iinfo(np.int64).max
-_NO_LIT = np.empty(0, np.uint8)
+_NO_HIGHLIGHTED = np.empty(0, np.uint8)
 
 
 class GroupedBy(Struct, frozen=True):
@@ -131,7 +131,7 @@ def _figures(device: Device, codes: U32, groups: int) -> tuple[I64, I64]:
     grid = grid_of(device, device, box)
     # one of them is the peak, as each column shows its moment with the most memory
     sums = np.zeros((1, columns, groups), np.int64)
-    live_by_group(lives_of(device), codes, _NO_LIT, grid.shown(), sums, _NEVER_SEEN)
+    live_by_group(lives_of(device), codes, _NO_HIGHLIGHTED, grid.shown(), sums, _NEVER_SEEN)
     rows = live_rows(device, device.info.peak_moment)
     at_peak = np.zeros(groups, np.int64)
     np.add.at(at_peak, codes[rows], device.size[rows])

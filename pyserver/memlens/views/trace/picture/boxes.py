@@ -94,7 +94,12 @@ Draw = Callable[[Box, Grid], Drawing | float]
 
 
 def draw(
-    device: Device, moments_of: Device, box: Box, lit: Mask | None, coarsening: Coarsening, drawing: Draw
+    device: Device,
+    moments_of: Device,
+    box: Box,
+    highlighted: Mask | None,
+    coarsening: Coarsening,
+    drawing: Draw,
 ) -> bytes:
     """The packed geometry of a device in a box: as fine as requested, or as fine as fits into an answer.
 
@@ -125,7 +130,9 @@ def draw(
     level, drawn = fits
     now = boxes[level]
     header = (*now[1:5], now.quantum, level > 0)
-    return pack(device, grids[now.columns], header, drawn.rects, drawn.bands, drawn.others, lit, drawn.areas)
+    return pack(
+        device, grids[now.columns], header, drawn.rects, drawn.bands, drawn.others, highlighted, drawn.areas
+    )
 
 
 def lives_of(device: Device) -> Lives:

@@ -51,12 +51,12 @@ def memory_map(
     device: int,
     box: Box,
     filter_text: str = "",
-    lit: Mask | None = None,
+    highlighted: Mask | None = None,
     areas: Areas | None = None,
 ) -> bytes:
     """The packed geometry of a device's map in a box, whose heights are bytes of the map.
 
-    ``lit`` flags the highlighted rows of the filtered device; ``areas`` are the groups of the
+    ``highlighted`` flags the highlighted rows of the filtered device; ``areas`` are the groups of the
     same rows. Raises BadRequestError for a box that can't be drawn.
     """
     box.checked()
@@ -74,7 +74,7 @@ def memory_map(
         return drawn if isinstance(drawn, float) else _by_area(drawn, columns)
 
     # the moments are those of the whole device, so that a filter moves nothing
-    return draw(own, own.whole, box, lit, _COARSENING, drawing)
+    return draw(own, own.whole, box, highlighted, _COARSENING, drawing)
 
 
 def map_hit(

@@ -61,7 +61,7 @@ import numpy as np
 import numpy.typing as npt
 
 from memlens.arrays import I64, U8, U32, Mask
-from memlens.kernels.trace.areas import GROUP_MASK, LIT_BIT
+from memlens.kernels.trace.areas import GROUP_MASK, HIGHLIGHTED_BIT
 from memlens.kernels.trace.picture import Moments
 from memlens.model.timeline import NEVER, NO_CATEGORY
 from memlens.store.trace.device import Device
@@ -77,7 +77,7 @@ CHANGE_BYTES = 16
 """The bytes of a change of a group's sum."""
 
 NEITHER = 2
-_TELLS_LIT, _TELLS_GROUPS = 1, 2
+_TELLS_HIGHLIGHTED, _TELLS_GROUPS = 1, 2
 _MERGED = np.uint32(1 << 31)
 NO_SIZES = np.empty(0, np.int64)
 RECT = np.dtype([("x0", "<u2"), ("x1", "<u2"), ("y0", "<u2"), ("y1", "<u2"), ("band", "<u4")])
@@ -133,12 +133,12 @@ def pack(
     rects: npt.NDArray[Any],
     bands: U32,
     others: I64 = NO_SIZES,
-    lit: Mask | None = None,
+    highlighted: Mask | None = None,
     areas: AreaColumns | None = None,
 ) -> bytes:
     """The buffer of a picture: its rects (with ``leader``, a row or NEVER), and its bands as rows of the device.
 
-    Then follow bands without an allocation, with the sizes in ``others``. ``lit`` has a flag for each row.
+    Then follow bands without an allocation, with the sizes in ``others``. ``highlighted`` has a flag for each row.
     """
     led = rects["leader"] != NEVER
     leaders = np.where(led, rects["leader"], 0)
@@ -153,11 +153,17 @@ def pack(
         corners["band"] = np.where(merged, rects["band"] & (_MERGED | GROUP_MASK), rects["band"])
     none = np.full(len(others), NEVER, np.uint32)
     *bounds, coarser = header
+    merged_rects = rects if areas else None
+    flags = (
+        ()
+        if highlighted is None
+        else _highlighted(highlighted, bands, len(others), led, leaders, merged_rects)
+    )
     data = b"".join(
         (
             struct.pack(
                 "<4I5d2I", MAGIC, len(grid.moments), len(bands) + len(others), len(rects), *bounds, coarser,
-                _TELLS_LIT * (lit is not None) + _TELLS_GROUPS * (areas is not None),
+                _TELLS_HIGHLIGHTED * (highlighted is not None) + _TELLS_GROUPS * (areas is not None),
             ),
             *_figures(device, grid),
             np.concatenate((device.size[bands], others)).astype("<f8").tobytes(),
@@ -167,7 +173,7 @@ def pack(
             corners.tobytes(),
             np.where(led, stack[leaders], np.uint32(NEVER)).astype("<u4").tobytes(),
             np.where(led, category[leaders], np.uint8(NO_CATEGORY)).astype(np.uint8).tobytes(),
-            *(() if lit is None else _lit(lit, bands, len(others), led, leaders, rects if areas else None)),
+            *flags,
         )
     )  # fmt: skip
     return data if areas is None else data + _areas(areas, bands, len(others), len(data))
@@ -187,18 +193,18 @@ def _figures(device: Device, grid: Grid) -> tuple[bytes, ...]:
     )
 
 
-def _lit(
-    lit: Mask,
+def _highlighted(
+    highlighted: Mask,
     bands: U32,
     others: int,
     led: Mask,
     leaders: npt.NDArray[Any],
     of_groups: npt.NDArray[Any] | None,
 ) -> tuple[bytes, bytes]:
-    known = lit if len(lit) else np.zeros(1, bool)
-    merged: Any = np.uint8(NEITHER) if of_groups is None else of_groups["band"] & LIT_BIT != 0
+    known = highlighted if len(highlighted) else np.zeros(1, bool)
+    merged: Any = np.uint8(NEITHER) if of_groups is None else of_groups["band"] & HIGHLIGHTED_BIT != 0
     return (
-        np.concatenate((lit[bands], np.zeros(others, bool))).astype(np.uint8).tobytes(),
+        np.concatenate((highlighted[bands], np.zeros(others, bool))).astype(np.uint8).tobytes(),
         np.where(led, known[leaders], merged).astype(np.uint8).tobytes(),
     )
 

@@ -62,31 +62,31 @@ def viewport(
     device: int,
     box: Box,
     filter_text: str = "",
-    lit: Mask | None = None,
+    highlighted: Mask | None = None,
     areas: GroupedBy | None = None,
 ) -> Picture:
     """A device's memory in a box, in the order of time or by group.
 
-    ``lit`` flags the highlighted rows of the filtered device. Raises BadRequestError for a box
+    ``highlighted`` flags the highlighted rows of the filtered device. Raises BadRequestError for a box
     that can't be drawn.
     """
     box.checked()
     own = device_of(snapshot, device, filter_text)
     if areas is None:
-        return Picture(_drawn(own, box, lit), [])
-    if lit is None and own.whole is own and areas == FIRST_AREAS and _is_about_fit(own, box):
+        return Picture(_drawn(own, box, highlighted), [])
+    if highlighted is None and own.whole is own and areas == FIRST_AREAS and _is_about_fit(own, box):
         ready = picture_of(own.info).find(snapshot.origin)
         if ready is not None:
             with contextlib.suppress(OSError, ValueError, msgspec.DecodeError):
                 return _read_whole(content(ready))
-    return _by_group(snapshot, own, box, filter_text, lit, areas)
+    return _by_group(snapshot, own, box, filter_text, highlighted, areas)
 
 
 def _by_group(
-    snapshot: Snapshot, own: Device, box: Box, filter_text: str, lit: Mask | None, areas: GroupedBy
+    snapshot: Snapshot, own: Device, box: Box, filter_text: str, highlighted: Mask | None, areas: GroupedBy
 ) -> Picture:
     found = areas_of(snapshot, own.info.device, filter_text, areas)
-    return Picture(area_layout.drawn(own, found, box, lit), found.areas)
+    return Picture(area_layout.drawn(own, found, box, highlighted), found.areas)
 
 
 def _is_about_fit(device: Device, box: Box) -> bool:
@@ -142,9 +142,9 @@ def _first_axis(info: DeviceInfo) -> Axis:
     return "time" if info.time_axis else "event"
 
 
-def _drawn(device: Device, box: Box, lit: Mask | None = None) -> bytes:
+def _drawn(device: Device, box: Box, highlighted: Mask | None = None) -> bytes:
     # what may dominate a merged rect: a stack, or what is highlighted (or not)
-    camps = device.stack if lit is None else lit.astype(np.uint32)
+    camps = device.stack if highlighted is None else highlighted.astype(np.uint32)
     sweep = stacked.Sweep(lives_of(device), camps)
 
     def drawing(box: Box, grid: Grid) -> Drawing | float:
@@ -154,4 +154,4 @@ def _drawn(device: Device, box: Box, lit: Mask | None = None) -> bytes:
         rects, bands = rows_of(laid[0]), rows_of(laid[1])["allocation"]
         return Drawing(RECT_BYTES * (len(rects) + len(bands)) / MOST_BYTES, rects, bands)
 
-    return draw(device, device, box, lit, _COARSENING, drawing)
+    return draw(device, device, box, highlighted, _COARSENING, drawing)

@@ -16,7 +16,7 @@ from memlens.store.snapshot import Snapshot
 from memlens.views.selection.columns import device_of
 from memlens.views.selection.sets import AllocationSet
 from memlens.views.tables.groupings import GroupKind
-from memlens.views.tables.groups import Branch, groups, lit_rows, members
+from memlens.views.tables.groups import Branch, groups, highlighted_rows, members
 from memlens.views.trace.picture.boxes import Box
 from memlens.views.trace.picture.lanes import layout_of
 from memlens.views.trace.picture.memory_map import memory_map
@@ -57,7 +57,7 @@ def check_merged(
                 shares[number in mine] += size
             below += size
         if max(shares) > 0.75 * sum(shares):
-            assert geometry.rect_lit[at] == int(shares[1] > shares[0])
+            assert geometry.rect_highlighted[at] == int(shares[1] > shares[0])
             looked += 1
     return looked
 
@@ -72,24 +72,24 @@ def check_pictures(snapshot: Snapshot, raw: Any, filter_text: str, chance: rando
         own = [(n + first, found[n].size) for n in oracle.alive(found, moment)]
         return [(number, size) for number, size in own if number in left]
 
-    looked = lit_up = 0
+    looked = found_highlighted = 0
     of = AllocationSet(info.device, filter=filter_text)
     for branch, mine in branches(snapshot, of, chance):
-        lit = lit_rows(snapshot, branch, device)
-        assert set(device.allocations(np.flatnonzero(lit)).tolist()) == mine
+        highlighted = highlighted_rows(snapshot, branch, device)
+        assert set(device.allocations(np.flatnonzero(highlighted)).tolist()) == mine
         extent, span = info.event_axis, max(info.events, 1) / chance.choice((1, 3, 20))
         x0 = extent.x0 + chance.random() * (info.events - span) if info.events else 0.0
         for rows in (40, 400):
             box = Box("event", x0, x0 + span, 0, device.info.peak_bytes, 150, rows)
-            stacked = unpack(viewport(snapshot, info.device, box, filter_text, lit))
+            stacked = unpack(viewport(snapshot, info.device, box, filter_text, highlighted))
             box = box._replace(y1=layout_of(snapshot, info.device).top)
-            mapped = unpack(memory_map(snapshot, info.device, box, filter_text, lit))
+            mapped = unpack(memory_map(snapshot, info.device, box, filter_text, highlighted))
             for geometry in (stacked, mapped):
-                reported = geometry.allocation[geometry.lit == 1].tolist()
+                reported = geometry.allocation[geometry.highlighted == 1].tolist()
                 assert set(reported) == mine & set(geometry.allocation.tolist())
-                lit_up += len(reported)
+                found_highlighted += len(reported)
             looked += check_merged(stacked, alive, mine, chance)
-    assert lit_up > 0
+    assert found_highlighted > 0
     return looked
 
 
@@ -114,6 +114,6 @@ def test_a_branch_of_another_device_highlights_nothing(
     snapshot = opened(sample)
     whole = device_of(snapshot, 0)
     # a set with another filter than the picture is highlighted where both match
-    lit = lit_rows(snapshot, Branch(AllocationSet(0, filter="size>2KiB"), []), whole)
-    assert lit.any()
-    assert (whole.size[lit] > 2048).all()
+    highlighted = highlighted_rows(snapshot, Branch(AllocationSet(0, filter="size>2KiB"), []), whole)
+    assert highlighted.any()
+    assert (whole.size[highlighted] > 2048).all()
