@@ -103,7 +103,11 @@ export default {
     ),
     'no-alias-of-window': rule('Use vscode.window, so that the rule about texts sees it.', {
       ImportSpecifier: ({ imported }) => nameOf(imported) === 'window',
-      VariableDeclarator: ({ init }) => nameOf(init) === 'vscode',
+      VariableDeclarator: ({ init }) =>
+        nameOf(init) === 'vscode' ||
+        (init?.type === 'MemberExpression' &&
+          nameOf(init.object) === 'vscode' &&
+          nameOf(init.property) === 'window'),
     }),
     'writes-by-save': rule(
       "Write what people keep by 'memlens/save' (commands/save.ts), which overwrites no snapshot.",

@@ -17,6 +17,8 @@ after(() => {
 const GOES_AROUND: Record<string, [string, string[]]> = {
   'extension/src/a.ts': ["void vscode.window.showInformationMessage('');", ['memlens(texts-by-window)']],
   'extension/src/b.ts': ['export const { window } = vscode;', ['memlens(no-alias-of-window)']],
+  'extension/src/b1.ts': ['export const { showInputBox } = vscode.window;', ['memlens(no-alias-of-window)']],
+  'extension/src/b2.ts': ['export const shown = vscode.window;', ['memlens(no-alias-of-window)']],
   'extension/src/c.ts': ['void vscode.workspace.fs.rename(from, to);', ['memlens(writes-by-save)']],
   'extension/src/d.ts': [
     "export { rmSync } from 'node:fs';\nimport { rm } from 'node:fs';\nrm('');",

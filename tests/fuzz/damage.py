@@ -18,6 +18,7 @@ What counts as a fault:
 import argparse
 import contextlib
 import faulthandler
+import functools
 import hashlib
 import json
 import os
@@ -29,6 +30,7 @@ import time
 import traceback
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
@@ -95,7 +97,7 @@ class Known(NamedTuple):
 
 
 def _is_whole_message(data: bytes) -> bool:
-    """Whether data ends with a field of protobuf, as a shorter profile does: nothing says that there were more."""
+    """Whether data ends with a field of protobuf, as a shorter file does: nothing says that there were more."""
     at = 0
 
     def varint() -> int:
@@ -154,7 +156,7 @@ def damage(name: str, data: bytes, cuts: int, flips: int, seed: int = 5, asked: 
     for place, outcome in zip(places, read_all([cut(p) for p in places], known, asked), strict=True):
         word = _judge(tally, f"cut off at byte {place:,}", outcome)
         tally.cuts[word] += 1
-        if word == "opened" and not (name.endswith(".pb") and _is_whole_message(data[:place])):
+        if word == "opened" and not (name.endswith((".pb", ".pftrace")) and _is_whole_message(data[:place])):
             tally.faults.append(f"cut off at byte {place:,}, and nothing was reported")
     made = [flip(place, bit) for place, bit in turned]
     for (place, bit), outcome in zip(turned, read_all(made, known, asked), strict=True):
@@ -323,21 +325,30 @@ def main(arguments: list[str]) -> int:
         print("damage is measured on Linux alone", file=sys.stderr)
         return 1
     tallies = []
-    for path in options.files or real_files():
-        try:
-            tally = damage(path.name, path.read_bytes(), options.cuts, options.flips)
-        except (MemlensError, ValueError):
-            continue  # no snapshot, or none of ours
-        tallies.append(tally)
-        print(row(tally), flush=True)
-        for fault in tally.faults[:10]:
-            print("    ", fault, flush=True)
+    # each copy takes 20 ms and more, so a file with the usual number of them takes most of a minute
+    with ProcessPoolExecutor() as pool:
+        one = functools.partial(_damaged, cuts=options.cuts, flips=options.flips)
+        for tally in pool.map(one, options.files or real_files()):
+            if tally is None:
+                continue
+            tallies.append(tally)
+            print(row(tally), flush=True)
+            for fault in tally.faults[:10]:
+                print("    ", fault, flush=True)
     faults = sum(len(tally.faults) for tally in tallies)
     tried = sum(tally.tried for tally in tallies)
     print(f"{tried:,} damaged files of {len(tallies)} whole ones: {faults} faults")
     if options.out:
         options.out.write_text(json.dumps([vars(tally) for tally in tallies], indent=1))
     return bool(faults)
+
+
+def _damaged(path: Path, *, cuts: int, flips: int) -> Tally | None:
+    """What came of damage to a file; None for one that is no snapshot before it."""
+    try:
+        return damage(path.name, path.read_bytes(), cuts, flips)
+    except MemlensError:
+        return None
 
 
 def row(tally: Tally) -> str:

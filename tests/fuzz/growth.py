@@ -67,7 +67,7 @@ one of its index, of 21 bytes together: real profiles of Go, with two bytes for 
 REFERENCES_PER_BYTE = Cost(0, 0, 12, 0)
 """What the table of references may take besides: one has two bytes or more (.gcdump), and a row with two indexes 55."""
 
-FOLDED_PER_BYTE = Cost(0, 0, 0, 8)
+FOLDED_PER_BYTE = Cost(0, 0, 0, 10)
 """What folded stacks may take besides: a line has all names of a stack, each of which a file may have in one byte."""
 
 

@@ -6,7 +6,9 @@ import io
 import json
 import operator
 import pickle
+import sys
 import time
+import unicodedata
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
@@ -606,11 +608,18 @@ def test_damaged_tables_are_reported_and_rebuilt(
 
 
 @pytest.mark.parametrize("before", ["", " ", "\u00a0", "\t", "\u200b", "\ufeff ", "\n"])
-@pytest.mark.parametrize("start", "=+-@\uff1d\uff0b\uff0d\uff20")
+@pytest.mark.parametrize("start", "=+-@\uff1d\uff0b\uff0d\uff20\ufe66\ufe62\ufe63\ufe6b")
 def test_no_text_is_a_formula_of_a_spreadsheet(start: str, before: str) -> None:
     ends_cell = "'" if before in ("\t", "\n") else ""
     assert csv_value(f"{before}{start}1") == f"'{before}{ends_cell}{start}1"
     assert csv_value(f"a{before}{start}1") == f"a{before}{ends_cell}{start}1"
+
+
+def test_no_character_without_ink_hides_a_formula() -> None:
+    for character in map(chr, range(sys.maxunicode + 1)):
+        if character.isspace() or unicodedata.category(character) in ("Cc", "Cf"):
+            assert csv_value(f"{character}=1").startswith("'"), repr(character)
+            assert csv_value(f"a;{character}=1").startswith("a;'"), repr(character)
 
 
 @pytest.mark.parametrize("separator", [";", "|", "\t", "\n", "\r\n"])

@@ -1,6 +1,6 @@
 // The one place from which texts reach VS Code's own windows: notifications, progress, prompts, picks, dialogs, the status
 // bar and code lenses. VS Code draws `[text](command:…)` in them as a link that runs a command, and `$(name)` as an icon.
-// Names come from files and pages of strangers, so every text is made plain here; ESLint forbids the calls elsewhere.
+// Names come from files and pages of strangers, so every text is made plain here; the linter forbids the calls elsewhere.
 
 import * as vscode from 'vscode';
 

@@ -37,8 +37,14 @@ _LONGEST_CELL = 4_000
 """Characters of a cell in a printed table; JSON and CSV have all of them."""
 _ROWS_MEASURED, _MOST_MEASURED = 1_000, 4 << 20
 """The rows that say how wide a table's columns are, and their characters: they are in memory at once."""
-_FORMULA = r"[\s\x00-\x1f\u200b-\u200f\u2028-\u202e\u2060-\u2064\ufeff]*[=+\-@\uff1d\uff0b\uff0d\uff20]"
-"""Signs that begin a formula, also the full-width ones; spreadsheets skip blanks before them."""
+_SKIPPED = (
+    r"\s\x00-\x1f\x7f-\x9f\xad\u0600-\u0605\u061c\u06dd\u070f\u0890\u0891\u08e2\u180e\u200b-\u200f\u2028-\u202e"
+    r"\u2060-\u206f\ufeff\ufff9-\ufffb\U000110bd\U000110cd\U00013430-\U0001343f\U0001bca0-\U0001bca3"
+    r"\U0001d173-\U0001d17a\U000e0001\U000e0020-\U000e007f"
+)
+"""Blanks, control characters and those without ink (Unicode's categories Cc and Cf), which spreadsheets may skip."""
+_FORMULA = rf"[{_SKIPPED}]*[=+\-@\uff1d\uff0b\uff0d\uff20\ufe66\ufe62\ufe63\ufe6b]"
+"""Signs that begin a formula, also the full-width and the small ones."""
 _FIRST = re.compile(rf"{_FORMULA}|[\t\r\n]")
 _LATER = re.compile(rf"([;|\t\r\n])(?={_FORMULA})")
 """The same after what ends a cell where a spreadsheet separates by something other than commas, as in many languages.

@@ -18,6 +18,7 @@ from memlens.model.timeline import NEVER
 from memlens.progress import Report
 from memlens.store.hierarchy import hierarchy_of
 from memlens.store.kept import kept
+from memlens.store.manifest import InconsistentError
 from memlens.store.models import graph_of
 from memlens.store.objects.moments import UNKNOWN, allocated_us
 from memlens.store.objects.places import class_frames, place_frames
@@ -286,8 +287,10 @@ def _reference_rows(snapshot: Snapshot, sources: U32) -> Iterator[Rows]:
     has_entries = bool(is_entry.any())
     counts = np.zeros(len(snapshot.strings.end), np.int64)
     for part in batches(len(sources), COUNTED_ROWS):
-        has_text = (namings == 1)[stored.kind[part]]
-        counts += np.bincount(stored.name[part][has_text], minlength=len(counts))
+        numbers = stored.name[part][(namings == 1)[stored.kind[part]]]
+        if int(numbers.max(initial=0)) >= len(counts):
+            raise InconsistentError("A string's number is out of range")
+        counts += np.bincount(numbers, minlength=len(counts))
     names = _Names(snapshot, longest_of(snapshot, counts))
     for part in batches(len(sources)):
         kind = stored.kind[part].astype(np.int64)
