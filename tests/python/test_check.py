@@ -1,8 +1,10 @@
 """``memlens check`` and ``memlens baseline``: limits, what they are compared with, and what is written of them."""
 
 import json
+import os
 import pickle
 import re
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, get_args
@@ -307,6 +309,13 @@ def test_a_configuration_is_a_regular_file_and_only_reads(project: Path) -> None
     (project / "memlens.toml").symlink_to("/dev/zero")
     assert "can't be read" in memlens("check", TRACE, "--max-peak", 1, status=UNCHECKED).stderr
     (project / "memlens.toml").unlink()
+    (project / "memlens.toml").mkdir()
+    assert "can't be read" in memlens("check", TRACE, "--max-peak", 1, status=UNCHECKED).stderr
+    (project / "memlens.toml").rmdir()
+    if sys.platform != "win32":
+        os.mkfifo(project / "memlens.toml")
+        assert "can't be read" in memlens("check", TRACE, "--max-peak", 1, status=UNCHECKED).stderr
+        (project / "memlens.toml").unlink()
     other = project / "other.hprof.zst"
     other.write_bytes(HEAP.read_bytes())
     (project / "memlens.toml").write_text(

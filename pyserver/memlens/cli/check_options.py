@@ -6,6 +6,7 @@ it names no file to read or write, and its queries and filters can only read.
 """
 
 import argparse
+import os
 import tomllib
 from collections.abc import Collection, Iterator
 from pathlib import Path
@@ -105,7 +106,8 @@ def _configured() -> list[Limit]:
     """The limits of the configuration in the current folder. Raises :class:`UsageError`."""
     for name, table in _FILES:
         file = Path(name)
-        if not file.is_file() and not file.is_symlink():
+        # what is there and can't be read may have limits
+        if not os.path.lexists(file):
             continue
         found = _table(file, table)
         if found is not None:

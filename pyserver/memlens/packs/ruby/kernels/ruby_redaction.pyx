@@ -282,11 +282,13 @@ cdef class Lines(Scan):
 
     cdef int note_chunk(self, size_t start, bint is_last) noexcept nogil:
         """Add a line to the last chunk, or begin another: one of its own for a line without an end, the last one."""
-        cdef Lined *last = <Lined *> self.chunks.data + (self.chunks.count - 1)
+        cdef Lined *last
         cdef Lined chunk
-        if self.chunks.count and not is_last and self.position - last.start <= CHUNK_BYTES:
-            last.end = self.position
-            return 0
+        if self.chunks.count and not is_last:
+            last = <Lined *> self.chunks.data + (self.chunks.count - 1)
+            if self.position - last.start <= CHUNK_BYTES:
+                last.end = self.position
+                return 0
         chunk.start, chunk.end = start, self.position
         return vector_push(&self.chunks, &chunk)
 
