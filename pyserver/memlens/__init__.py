@@ -8,12 +8,12 @@ first used, because the command and the server start with this module.
 TYPE_CHECKING = False
 
 if TYPE_CHECKING:
-    from memlens.api.snapshots import Heap, Profile, Trace
+    from memlens.api.snapshots import Heap, Profile, Trace, series
     from memlens.api.snapshots import open_snapshot as open
     from memlens.api.table import Table
     from memlens.errors import MemlensError
 
-__all__ = ["Heap", "MemlensError", "Profile", "Table", "Trace", "open"]
+__all__ = ["Heap", "MemlensError", "Profile", "Table", "Trace", "open", "series"]
 
 _PLACES = {
     "Heap": ("memlens.api.snapshots", "Heap"),
@@ -23,6 +23,7 @@ _PLACES = {
     "Trace": ("memlens.api.snapshots", "Trace"),
     "load_ipython_extension": ("memlens.api.magic", "load_ipython_extension"),
     "open": ("memlens.api.snapshots", "open_snapshot"),
+    "series": ("memlens.api.snapshots", "series"),
 }
 """Where the public names are: the module, and what they are called there."""
 

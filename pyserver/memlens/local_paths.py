@@ -13,6 +13,7 @@ from typing import TypeVar
 
 P = TypeVar("P", bound=PurePath)
 
+_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
 _DRIVE = re.compile(r"[A-Za-z]:")
 _DEVICE = re.compile(
     r"(?:con|prn|aux|nul|conin\$|conout\$|(?:com|lpt)[0-9\u00b9\u00b2\u00b3])\s*(?:\..*)?", re.IGNORECASE
@@ -28,6 +29,11 @@ _OF_THE_KERNEL = (("dev",), ("proc",), ("sys",))
 """Folders with files that are none, a read of which may wait for ever or have an effect; ``/dev/shm`` has real ones."""
 _NOT_DISKS = (("run", "user"), ("var", "run", "user"))
 """Where desktops mount shares; ``/var/run`` is ``/run`` on most systems."""
+
+
+def is_url(text: str) -> bool:
+    """Whether an argument names something by its URL instead of a path; on Windows ``C:/x`` is a path."""
+    return _URL.match(text) is not None
 
 
 def is_name(part: str, *, windows: bool) -> bool:

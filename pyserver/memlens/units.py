@@ -93,6 +93,11 @@ def format_value(value: int, unit: str) -> str:
     return f"{value:,}" if unit in ("count", "") else f"{value:,} {unit}"
 
 
+def format_change(change: int, unit: str = "bytes") -> str:
+    """Format a difference with its sign."""
+    return f"{'+' if change > 0 else ''}{format_value(change, unit)}"
+
+
 def format_share(part: float, whole: float) -> str:
     """Format a share of a whole as a percentage, which is 0.0% only if the share is zero."""
     share = part / whole if whole else 0.0

@@ -19,6 +19,7 @@ from tests.python.command_line import Done, memlens
 from tests.python.conftest import ROOT
 from tests.python.fleet_cluster import HAS_PACKAGES, PACKAGES, Store, environment
 
+import memlens as package
 from memlens import remote_files
 from memlens.cli.command_line import commands
 from memlens.cli.options import snapshot
@@ -242,6 +243,22 @@ def test_a_url(site: str, monkeypatch: pytest.MonkeyPatch, own_folders: Path, ar
     gone = memlens("info", f"{site}/gone.pickle?sig=a-secret", status=1)
     assert f"There is nothing at {site}/gone.pickle" in gone.stderr
     assert "a-secret" not in done.stdout + gone.stderr
+    assert not list(own_folders.iterdir())
+    assert len(list(archives.iterdir())) == 1
+
+
+@pytest.mark.skipif(not HAS_PACKAGES, reason="no .cache/fleet: see test_fleet.py")
+def test_a_url_in_a_program(
+    site: str, monkeypatch: pytest.MonkeyPatch, own_folders: Path, archives: Path
+) -> None:
+    monkeypatch.setattr(sys, "path", [*sys.path, str(PACKAGES)])
+    with pytest.raises(package.MemlensError, match="There is nothing at"):
+        package.open(f"{site}/gone.pickle?sig=a-secret")
+    assert not list(own_folders.iterdir())
+    with package.open(f"{site}/train.pickle?sig=a-secret") as trace, package.open(TRACE) as same:
+        assert [*trace.lines()] == [*same.lines()]
+        assert "a-secret" not in f"{trace!r} {trace.info}"
+        assert len(list(own_folders.iterdir())) == 1
     assert not list(own_folders.iterdir())
     assert len(list(archives.iterdir())) == 1
 

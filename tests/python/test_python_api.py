@@ -4,6 +4,8 @@ import json
 import re
 import subprocess
 import sys
+import tracemalloc
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -14,6 +16,8 @@ from tests.python.conftest import DATA, ROOT, real_programs
 from tests.python.counted import perhaps, some
 
 import memlens
+from memlens.api.table import table_of
+from memlens.cli.api_page import COLUMNS
 
 SAMPLE = ROOT / "samples" / "train.pickle"
 PROFILE = ROOT / "samples" / "words.pb.gz"
@@ -87,6 +91,12 @@ DUMPED: list[tuple[Question, tuple[object, ...]]] = [
 ]  # fmt: skip
 
 
+def documented_columns(question: Question) -> list[list[str]]:
+    """The columns that the page of the API lists for the method that a question calls."""
+    (kinds,) = (COLUMNS[name] for name in question.__code__.co_names if name in COLUMNS)
+    return [table_of([], kind).columns for kind in kinds.values()]
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("path", "question", "arguments"),
@@ -111,7 +121,65 @@ def test_the_figures_are_those_of_the_command_line(
     for row, own in zip(table, some(rows_in(printed)), strict=True):
         shared = [column for column in table.columns if not isinstance(own.get(column, {}), dict)]
         assert len(shared) > 2
+        assert table.columns in documented_columns(question)
         assert {column: row[column] for column in shared} == {column: own[column] for column in shared}
+
+
+GROWS = """import tracemalloc
+kept, once = [], []
+tracemalloc.start(5)
+once.append(bytes(700_000))
+for number in range(3):
+    if number:
+        once.clear()
+    kept.append(bytes(100_000))
+    tracemalloc.take_snapshot().dump(f"{number}.tracemalloc")
+"""
+APPENDS = 8
+
+
+def bytes_of_own_lines(snapshot: Path, file: str) -> Counter[Any]:
+    """What each line of a file has allocated or called for, by Python's own reader."""
+    sums: Counter[Any] = Counter()
+    for trace in tracemalloc.Snapshot.load(str(snapshot)).traces:
+        own = [frame.lineno for frame in trace.traceback if frame.filename == file]
+        if own:
+            sums[own[-1]] += trace.size
+    return sums
+
+
+@pytest.mark.slow
+def test_a_series_has_the_figures_of_its_files_and_first_what_grows_throughout(tmp_path: Path) -> None:
+    (tmp_path / "grows.py").write_text(GROWS, encoding="utf-8")
+    subprocess.run([sys.executable, "grows.py"], cwd=tmp_path, check=True)
+    paths = [tmp_path / f"{number}.tracemalloc" for number in range(3)]
+    table = memlens.series([memlens.open(path) for path in paths])
+    assert json.loads(json.dumps(table.data)) == asked("compare", *paths, "--top", 10_000)
+    by_line = [bytes_of_own_lines(path, str(tmp_path / "grows.py")) for path in paths]
+    for row in some(row for row in table if row["file"] == str(tmp_path / "grows.py")):
+        assert [row[f"bytes_{number}"] for number in (1, 2, 3)] == [of[row["line"]] for of in by_line]
+    assert (table[0]["line"], table[0]["grows"]) == (APPENDS, True)
+    assert table.types["bytes_3"] == "integer"
+    assert table.types["grows"] == "boolean"
+    printed = command("compare", *paths).stdout.splitlines()
+    assert printed[0].split() == ["1", "2", "3", "difference", "place", "(self", "by", "my", "code)"]
+    assert printed[1].endswith("grows.py:8, grows throughout")
+    with pytest.raises(memlens.MemlensError, match="two snapshots or more"):
+        memlens.series([memlens.open(paths[0])])
+    assert "no rows by stack" in command("compare", *paths, "--by", "stack", status=2).stderr
+
+
+@pytest.mark.slow
+def test_a_series_of_heap_dumps_is_by_type() -> None:
+    dumps = [heap_at(path) for path in (HEAP, OTHER_HEAP, HEAP)]
+    table = memlens.series(dumps, search="String", top=5)
+    assert table.data == asked("compare", HEAP, OTHER_HEAP, HEAP, "--search", "String", "--top", 5)
+    for row in some(table):
+        assert row["retained_bytes_1"] == row["retained_bytes_3"]
+        assert row["count_1"] == row["count_3"]
+        assert not row["grows"]
+    with pytest.raises(memlens.MemlensError, match="as a whole"):
+        memlens.series(dumps, at="peak")
 
 
 @pytest.mark.slow

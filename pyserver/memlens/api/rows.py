@@ -1,17 +1,23 @@
 """Rows of tables for answers whose own rows have parts: paths, findings, replays and places on two sides."""
 
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
+from memlens.api.table import Table
+from memlens.views.compare.heaps import HeapSeries
 from memlens.views.compare.rows import CompareAnswer
+from memlens.views.compare.series import PlaceSeries
 from memlens.views.findings.answers import SnapshotFinding
 from memlens.views.heap.listing.contents import row_without_contents
 from memlens.views.heap.objects.lines import HeapFile, HeapLine
 from memlens.views.heap.objects.rows import ObjectRow
 from memlens.views.heap.paths.with_cut import PathsToObject
 from memlens.views.trace.what_if import WhatIf
+
+if TYPE_CHECKING:
+    from memlens.api.arrow import ColumnType
 
 
 class Finding(Struct, frozen=True):
@@ -80,6 +86,50 @@ def compared_places(answer: CompareAnswer) -> Iterator[ComparedPlace]:
                 place.file, place.line, place.function, place.kind, row.how, row.before_bytes, row.after_bytes,
                 row.difference_bytes, row.before_count, row.after_count,
             )  # fmt: skip
+
+
+def series_of_places_table(answer: PlaceSeries, data: Any) -> Table:
+    """A row a place, its bytes in each snapshot, their difference, and whether they always grow."""
+    rows = answer.rows
+    return _series_table(
+        {
+            "file": [row.place.file for row in rows],
+            "line": [row.place.line for row in rows],
+            "function": [row.place.function for row in rows],
+            "kind": [row.place.kind for row in rows],
+            **_numbered("bytes", [row.bytes for row in rows], len(answer.total_bytes)),
+            "difference_bytes": [row.difference_bytes for row in rows],
+            "grows": [row.grows for row in rows],
+        },
+        data,
+    )
+
+
+def series_of_types_table(answer: HeapSeries, data: Any) -> Table:
+    """A row a type, what it retains in each dump, its objects, and whether what it retains always grows."""
+    rows, dumps = answer.types, len(answer.objects)
+    retained = [row.retained_bytes for row in rows]
+    return _series_table(
+        {
+            "type": [row.type for row in rows],
+            **_numbered("retained_bytes", retained, dumps),
+            **_numbered("count", [row.counts for row in rows], dumps),
+            "difference_bytes": [each[-1] - each[0] for each in retained],
+            "grows": [row.grows for row in rows],
+        },
+        data,
+    )
+
+
+def _series_table(columns: dict[str, list[Any]], data: Any) -> Table:
+    others: dict[str, ColumnType] = dict.fromkeys(("file", "function", "kind", "type"), "text")
+    others["grows"] = "boolean"
+    return Table(columns, {name: others.get(name, "integer") for name in columns}, data)
+
+
+def _numbered(name: str, rows: Sequence[Sequence[int]], snapshots: int) -> dict[str, list[int]]:
+    """A column for each snapshot: ``bytes_1``, ``bytes_2`` and so on."""
+    return {f"{name}_{number + 1}": [row[number] for row in rows] for number in range(snapshots)}
 
 
 class Step(Struct, frozen=True):

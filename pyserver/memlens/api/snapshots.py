@@ -4,15 +4,17 @@ Each question is one of a command; its table has the same figures, and ``table.d
 ``--json``. A snapshot isn't for several threads at once.
 """
 
+import contextlib
 import os
 import warnings
 import weakref
 from collections.abc import Callable, Collection, Iterable, Sequence
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, Literal, Self, TypeVar, assert_never
 
 from memlens.api.archives import answered, asked, files_in_filter, make_archive_if_missing, with_classes
-from memlens.api.comparisons import compared_side
+from memlens.api.comparisons import Compared, compared_in_a_row, compared_side
 from memlens.api.heaps import types
 from memlens.api.lines import Definitions, LinesOfProfile, LinesOfTrace, lines
 from memlens.api.queries import rows_of
@@ -25,13 +27,16 @@ from memlens.api.rows import (
     Step,
     compared_places,
     replays_of,
+    series_of_places_table,
+    series_of_types_table,
     steps_of,
 )
 from memlens.api.table import Table, as_data, table_of
 from memlens.background import Background
-from memlens.errors import BadRequestError, MemlensError, named
+from memlens.errors import BadRequestError, FileError, MemlensError, named
 from memlens.export.report import excerpt
 from memlens.formats.tools import Tools
+from memlens.local_paths import is_url
 from memlens.model.attribution import Attribution
 from memlens.model.graph import RETAINING, Strength
 from memlens.model.info import GraphInfo, ProfileInfo, SnapshotInfo, TimelineInfo
@@ -42,9 +47,10 @@ from memlens.store.relabel import open_with
 from memlens.store.snapshot import Snapshot as Archived
 from memlens.texts import as_text, phrase
 from memlens.views.answers import SourceLine
-from memlens.views.compare.heaps import ComparedType, compare_heaps
+from memlens.views.compare.heaps import ComparedType, compare_heaps, series_of, side_of_series
 from memlens.views.compare.kinds import check_comparable
-from memlens.views.compare.rows import CompareBy, compare
+from memlens.views.compare.rows import CompareBy, Measure, compare
+from memlens.views.compare.series import SeriesBy
 from memlens.views.findings.ahead import headline
 from memlens.views.findings.contents import headline_without_contents
 from memlens.views.heap.filters.unmatched import check_filter
@@ -75,32 +81,58 @@ def open_snapshot(
 ) -> "Trace | Profile | Heap":
     """Open a snapshot: a :class:`Trace`, a :class:`Profile` or a :class:`Heap`, by what the file is.
 
-    The file is read once; what is made of it is kept in the cache of the command line, or in ``cache_dir``. Nothing in
-    the file is executed. ``libraries`` are patterns of paths or functions that aren't your own code, or with a leading
+    The file is read once; what is made of it is kept in the cache of the command line, or in ``cache_dir``. Of a URL
+    (https, s3, gs, az, ssh, where fsspec is installed) a copy is kept until the snapshot is closed. Nothing in the file
+    is executed. ``libraries`` are patterns of paths or functions that aren't your own code, or with a leading
     ``!`` are. Only with ``values`` do answers quote what objects of a heap dump contain. Binaries of native programs
     are looked for in ``symbols`` as well. Raises :class:`memlens.MemlensError`.
     """
-    file = Path(path)
     tools = Tools.of_environment().with_symbols([Path(each) for each in symbols])
-    cache = Cache(None if cache_dir is None else Path(cache_dir), tools=tools)
-    if cache.warning is not None:
-        warnings.warn(str(cache.warning), stacklevel=2)
     chosen = Libraries(list(libraries))
-    # in a thread, so that an interrupt ends only the wait for it, and never a notebook
-    archived = Background(
-        lambda: answered(
-            file, cache, _silent, lambda archive: open_with(archive, with_classes(archive, chosen))
-        )
-    ).result()
-    match archived.info:
-        case TimelineInfo():
-            return Trace(file, cache, archived, values=values)
-        case ProfileInfo():
-            return Profile(file, cache, archived, values=values)
-        case GraphInfo():
-            return Heap(file, cache, archived, values=values)
-        case _:
-            assert_never(archived.info)
+    with contextlib.ExitStack() as opened:
+        named_file = os.fspath(path)
+        if is_url(named_file):
+            folder = Path(opened.enter_context(TemporaryDirectory(prefix="memlens-")))
+            file, cache = _fetched(named_file, folder), Cache(folder / "archives", tools=tools)
+        else:
+            file = Path(named_file)
+            cache = Cache(None if cache_dir is None else Path(cache_dir), tools=tools)
+        if cache.warning is not None:
+            warnings.warn(str(cache.warning), stacklevel=2)
+        # in a thread, so that an interrupt ends only the wait for it, and never a notebook
+        archived = Background(
+            lambda: answered(
+                file, cache, _silent, lambda archive: open_with(archive, with_classes(archive, chosen))
+            )
+        ).result()
+        opened.callback(archived.close)
+        match archived.info:
+            case TimelineInfo():
+                kind = Trace
+            case ProfileInfo():
+                kind = Profile
+            case GraphInfo():
+                kind = Heap
+            case _:
+                assert_never(archived.info)
+        return kind(file, cache, archived, opened.pop_all(), values=values)
+
+
+def _fetched(url: str, folder: Path) -> Path:
+    """A copy of the file at a URL, in a folder of its own so that it keeps its name."""
+    # imported here, because few snapshots are elsewhere
+    from memlens.remote_files import fetch, file_at
+
+    own = folder / "file"
+    own.mkdir()
+
+    def check(_read_bytes: int) -> None:
+        if not own.exists():
+            raise FileError(phrase("The wait for {url} was interrupted", url=place.named))
+
+    place = file_at(url)
+    copy, _checksum = Background(lambda: fetch(place, own, check)).result()
+    return copy
 
 
 def _silent(_stage: str, _fraction: float) -> None:
@@ -110,12 +142,14 @@ def _silent(_stage: str, _fraction: float) -> None:
 class Snapshot:
     """An open file. ``with memlens.open(path) as snapshot:`` closes it; else it is closed when nothing refers to it."""
 
-    def __init__(self, path: Path, cache: Cache, archived: Archived, *, values: bool) -> None:
+    def __init__(
+        self, path: Path, cache: Cache, archived: Archived, opened: contextlib.ExitStack, *, values: bool
+    ) -> None:
         self.path = path
         self._cache = cache
         self._archived = archived
         self._values = values
-        self._close = weakref.finalize(self, archived.close)
+        self._close = weakref.finalize(self, opened.close)
 
     def close(self) -> None:
         """Release the file. The snapshot can't be asked afterwards."""
@@ -222,8 +256,8 @@ class Snapshot:
         second = device if other_device is None else other_device
         before = self._ask("compare()", lambda each: compared_side(each, at, device, value, attribution))
         after = other._ask("compare()", lambda each: compared_side(each, at, second, value, attribution))
-        measure: Literal["inclusive", "own"] = "inclusive" if inclusive else "own"
-        answer = compare(before, after, by).answer(measure, search, "difference", 0, min(top, MOST_ROWS))
+        compared = compare(before.side, after.side, by)
+        answer = compared.answer(_measure(inclusive=inclusive), search, "difference", 0, min(top, MOST_ROWS))
         return table_of([*compared_places(answer)], ComparedPlace, as_data(answer))
 
     def _check_comparable(self, other: "Snapshot") -> None:
@@ -411,10 +445,7 @@ class Heap(Snapshot):
                 any_code=any_code, search=search, top=top,
             )  # fmt: skip
         if at or value or inclusive or any_code or device is not None or other_device is not None:
-            raise BadRequestError(
-                phrase("Types of heap dumps are compared as a whole"),
-                advice=phrase("Other arguments than search and top are for by='line' and the like."),
-            )
+            raise _only_whole()
         self._check_comparable(other)
         answer = self._ask(
             "compare()",
@@ -423,6 +454,54 @@ class Heap(Snapshot):
             ),
         )
         return table_of(answer.types, ComparedType, self._shown(answer))
+
+
+def series(
+    snapshots: Sequence[Snapshot],
+    *,
+    by: SeriesBy | Literal["type"] | None = None,
+    at: Literal["peak", "end"] | None = None,
+    value: str | None = None,
+    device: int | None = None,
+    inclusive: bool = False,
+    any_code: bool = False,
+    search: str = "",
+    top: int = _MOST_LINES,
+) -> Table:
+    """What grew over several snapshots of one kind, the earliest first, as ``memlens compare`` of them: by line,
+    function or file, and heap dumps by type.
+
+    What never shrinks and has grown most comes first. ``bytes_1`` and so on are the figures in each snapshot; for types
+    ``retained_bytes_1`` and ``count_1``. ``grows`` says that each is larger than the one before.
+    """
+    check_comparable(*(each.info for each in snapshots))
+    if by == "type" or (by is None and all(isinstance(each, Heap) for each in snapshots)):
+        if at or value or inclusive or any_code or device is not None:
+            raise _only_whole()
+        dumps = [each._ask("series()", side_of_series) for each in snapshots]
+        of_types = series_of(dumps, search, min(top, MOST_ROWS))
+        return series_of_types_table(of_types, as_data(of_types))
+    attribution = _attribution(any_code=any_code)
+
+    def side(archived: Archived) -> Compared:
+        return compared_side(archived, at, device, value, attribution)
+
+    sides = [each._ask("series()", side).side for each in snapshots]
+    of_places = compared_in_a_row(
+        sides, by or "line", _measure(inclusive=inclusive), search, min(top, MOST_ROWS)
+    )
+    return series_of_places_table(of_places, as_data(of_places))
+
+
+def _only_whole() -> BadRequestError:
+    return BadRequestError(
+        phrase("Types of heap dumps are compared as a whole"),
+        advice=phrase("Other arguments than search and top are for by='line' and the like."),
+    )
+
+
+def _measure(*, inclusive: bool) -> Measure:
+    return "inclusive" if inclusive else "own"
 
 
 def _attribution(*, any_code: bool) -> Attribution:

@@ -125,10 +125,12 @@ def _shown(name: str, cell: Any) -> str:
     if isinstance(cell, bytes):
         return f"x'{cell.hex()}'"
     if isinstance(cell, int) and not isinstance(cell, bool):
-        if name == "bytes" or name.endswith("_bytes"):
+        # as in bytes_1 of a series
+        quantity = name.rstrip("0123456789").rstrip("_").rpartition("_")[2]
+        if quantity == "bytes":
             return format_bytes(cell)
         # ids and lines are no amounts
-        return f"{cell:,}" if name == "count" or name.endswith("_count") else str(cell)
+        return f"{cell:,}" if quantity == "count" else str(cell)
     return shortened(f"{cell:.6g}" if isinstance(cell, float) else str(cell), _MOST_TEXT)
 
 

@@ -15,7 +15,7 @@ from memlens.export.markdown import place_of
 from memlens.store.models import graph_of
 from memlens.store.snapshot import Snapshot
 from memlens.texts import phrase
-from memlens.units import counted, format_bytes
+from memlens.units import counted, format_bytes, format_change
 from memlens.views.compare.heaps import HeapComparison, HeapSeries, compare_heaps, series
 from memlens.views.findings.ahead import MOST_FINDINGS, findings
 from memlens.views.findings.answers import Figure, SnapshotFinding
@@ -65,7 +65,7 @@ def _run_findings(options: argparse.Namespace) -> int:
     for row in rows:
         say(
             f"{_figure(row.before_figure):>10} {_figure(row.after_figure):>10} "
-            f"{_signed_bytes(row.difference):>11}  {row.title}{_CHANGES[row.change]}: {row.shown.text}"
+            f"{format_change(row.difference):>11}  {row.title}{_CHANGES[row.change]}: {row.shown.text}"
         )
         if row.shown.line is not None:
             say(f"{'':35}{place_of(row.shown.line)}")
@@ -121,10 +121,10 @@ def _print(answer: HeapComparison, kind: str) -> None:
     say(f"{'retained':>12} {'difference':>12} {'count':>10} {'difference':>11}  type")
     for row in answer.types:
         native = (row.after_native_retained_bytes or 0) - (row.before_native_retained_bytes or 0)
-        outside = f", {_signed_bytes(native)} native" if native else ""
+        outside = f", {format_change(native)} native" if native else ""
         say(
             f"{format_bytes(row.after_retained_bytes):>12} "
-            f"{_signed_bytes(row.after_retained_bytes - row.before_retained_bytes):>12} {row.after_count:>10,} "
+            f"{format_change(row.after_retained_bytes - row.before_retained_bytes):>12} {row.after_count:>10,} "
             f"{row.after_count - row.before_count:>+11,}  {row.type}{outside}{_turnover(row.new, row.gone)}"
         )
     if answer.holders:
@@ -138,9 +138,9 @@ def _print(answer: HeapComparison, kind: str) -> None:
         say("what grew, by the types of what dominates it:")
     for path in answer.paths[:_MOST_HOLDERS]:
         native = (path.after_native_retained_bytes or 0) - (path.before_native_retained_bytes or 0)
-        outside = f" and {_signed_bytes(native)} native" if native else ""
+        outside = f" and {format_change(native)} native" if native else ""
         say(
-            f"  {_signed_bytes(path.after_retained_bytes - path.before_retained_bytes)}{outside} in "
+            f"  {format_change(path.after_retained_bytes - path.before_retained_bytes)}{outside} in "
             f"{path.after_objects:,} (before {path.before_objects:,}): {' > '.join(map(str, path.path))}"
         )
 
@@ -156,7 +156,3 @@ def _print_series(answer: HeapSeries) -> None:
     for row in answer.types:
         grows = ", grows throughout" if row.grows else ""
         say(f"  {', '.join(map(format_bytes, row.retained_bytes))}; {row.counts[-1]:,}  {row.type}{grows}")
-
-
-def _signed_bytes(count: int) -> str:
-    return f"{'+' if count > 0 else ''}{format_bytes(count)}"

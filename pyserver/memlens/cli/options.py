@@ -6,6 +6,7 @@ import re
 import time
 from pathlib import Path, PurePath
 
+from memlens.local_paths import is_url
 from memlens.units import object_id, whole_number
 
 PROFILE_VALUE = (
@@ -22,7 +23,6 @@ HOLDER = "HOLDER"
 STDIN = "-"
 """What stands for stdin among the arguments."""
 _SNAPSHOT = "a file, - for stdin, or a URL (https, s3, gs, az, ssh) where fsspec is installed"
-_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
 
 
 class Elsewhere(str):
@@ -33,7 +33,7 @@ class Elsewhere(str):
 
 def snapshot(text: str) -> Path | Elsewhere:
     """Parse the argument that names a snapshot."""
-    return Elsewhere(text) if text == STDIN or _URL.match(text) else Path(text)
+    return Elsewhere(text) if text == STDIN or is_url(text) else Path(text)
 
 
 def not_here(options: argparse.Namespace) -> list[Elsewhere]:

@@ -1,8 +1,8 @@
 """Writes what the docs and the view have from declarations: ``python -m memlens.cli.pages DOCS TERMS``.
 
 The lists of commands in ``command-line.md``, the names of files in ``formats.md``, the table of ``attribution.md``,
-the page ``filter.md``, and the TypeScript file of the terms that views offer. With ``--check`` it only says whether
-they are current.
+the pages ``filter.md`` and ``python-api.md``, and the TypeScript file of the terms that views offer. With ``--check``
+it only says whether they are current.
 """
 
 import argparse
@@ -14,6 +14,7 @@ from importlib import import_module
 from pathlib import Path
 from textwrap import wrap
 
+from memlens.cli import api_page
 from memlens.cli.command_line import COMMANDS, commands, module_name
 from memlens.cli.filter_page import listed, page, typescript
 from memlens.cli.output import say
@@ -82,6 +83,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             )
         ),
         (docs / "filter.md", page()),
+        (docs / "python-api.md", api_page.page()),
         (options.terms, typescript()),
     ):
         if not options.check:

@@ -10,7 +10,15 @@ from msgspec import Struct
 from memlens.model.info import GraphInfo, ProfileInfo, SnapshotInfo, TimelineInfo
 from memlens.store.models import LackingError, categories_of, graph_of, heap_dump_of, timeline_of
 from memlens.store.snapshot import Snapshot
-from memlens.units import counted, format_bytes, format_date, format_share, format_time, format_value
+from memlens.units import (
+    counted,
+    format_bytes,
+    format_change,
+    format_date,
+    format_share,
+    format_time,
+    format_value,
+)
 from memlens.views.findings.ahead import findings, headline
 from memlens.views.findings.answers import HeadlineAnswer, SnapshotFinding, TextPart
 from memlens.views.findings.compared import ComparedFinding, FindingsComparison
@@ -108,14 +116,13 @@ def findings_table(comparison: FindingsComparison, before: str, *, values: bool 
 
     def row(each: ComparedFinding) -> Row:
         figures = [each.before_figure, each.after_figure]
-        sign = "+" if each.difference > 0 else ""
         unit = next(figure.unit for figure in figures if figure is not None)
         change = each.change if each.change in ("new", "gone") else ""
         return Row(
             [
                 f"{each.title}: {each.subject}" if each.subject else each.title,
                 *("" if figure is None else str(figure) for figure in figures),
-                f"{sign}{format_value(each.difference, unit)}", change,
+                format_change(each.difference, unit), change,
             ],
             0,
             each.shown.text if values else finding_without_contents(each.shown).text,

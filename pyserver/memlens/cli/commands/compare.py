@@ -2,33 +2,33 @@
 
 It compares what was live at the peak, or with ``--at end`` at the end, by ``--by line``, ``function``, ``file`` or
 ``stack``. Lines that moved are recognised, even when their file has moved too. Of two heap dumps ``--by finding``
-says which [findings](findings.md#two-heap-dumps) are new or gone, and how much each grew. ``--sql QUERY`` compares
-the rows of [a query](sql.md#several-files), also of more than two files.
+says which [findings](findings.md#two-heap-dumps) are new or gone, and how much each grew. More than two files are a
+series, in which what never shrinks and has grown most comes first. ``--sql QUERY`` compares the rows of
+[a query](sql.md#several-files).
 """
 
 import argparse
 from pathlib import Path
 from typing import Any
 
-from memlens.api.comparisons import compared_side
-from memlens.cli import compare_heaps, compare_queries
+from memlens.api.comparisons import Compared, compared_side
+from memlens.cli import compare_heaps, compare_queries, compare_series
 from memlens.cli.ask import ask
 from memlens.cli.attribution import add_any_code, attribution_of, given, self_words, with_attribution
 from memlens.cli.columns import Piece, Row, say_tables
 from memlens.cli.options import PROFILE_VALUE, add_device, add_json, add_libraries, add_top, snapshot
 from memlens.cli.output import json_line, say
 from memlens.cli.parsers import UsageError
+from memlens.cli.place_words import place_pieces
 from memlens.model.info import SnapshotInfo
 from memlens.store.models import heap_dump_of
 from memlens.store.snapshot import Snapshot
 from memlens.texts import Text, phrase
-from memlens.units import KIND_WORDS, SOURCE_WORDS, format_bytes, format_share
+from memlens.units import KIND_WORDS, SOURCE_WORDS, format_change, format_share, format_value
 from memlens.views.answers import Frame
 from memlens.views.compare.kinds import check_comparable
 from memlens.views.compare.order import out_of_order
 from memlens.views.compare.rows import CompareAnswer, ComparedRow, compare
-from memlens.views.compare.sides import Side
-from memlens.views.naming.places import BEFORE_RECORDING
 from memlens.views.selection.columns import MOST_ROWS
 
 EXAMPLES = ("memlens compare samples/train.pickle samples/train.pickle --at end",)
@@ -40,7 +40,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     # with a default, since argparse calls what may be left out required without one
     command.add_argument(
         "more", type=snapshot, nargs="*", default=[],
-        help="further files, compared as a series: heap dumps by type, any snapshots with --sql",
+        help="further files, compared as a series",
     )  # fmt: skip
     add_device(command, "the device in both (default: the one that each view shows first)")
     command.add_argument(
@@ -100,11 +100,9 @@ def run(options: argparse.Namespace) -> int:
         if options.by == "finding":
             raise UsageError(phrase("Only findings of heap dumps can be compared"))
     if options.more:
-        raise UsageError(
-            phrase("Only heap dumps can be compared as a series: compare other files two at a time")
-        )
+        compare_series.check(options)
 
-    def side(path: Path, device: int | None) -> Side:
+    def side(path: Path, device: int | None) -> Compared:
         return ask(
             options,
             lambda snapshot: compared_side(
@@ -115,13 +113,16 @@ def run(options: argparse.Namespace) -> int:
 
     before = side(options.before, options.device)
     after = side(options.after, options.device if options.other_device is None else options.other_device)
+    if options.more:
+        compare_series.run(options, [before, after, *(side(path, options.device) for path in options.more)])
+        return 0
     measure: Any = "inclusive" if options.inclusive else "own"
-    comparison = compare(before, after, options.by or "line")
+    comparison = compare(before.side, after.side, options.by or "line")
     answer = comparison.answer(measure, options.search, "difference", 0, min(options.top, MOST_ROWS))
     if options.json:
         json_line(with_attribution(options, answer))
     else:
-        _print_comparison(answer, self_words(options))
+        _print_comparison(answer, self_words(options), after.unit)
     return 0
 
 
@@ -138,36 +139,30 @@ def _info(snapshot: Snapshot) -> SnapshotInfo:
     return snapshot.info
 
 
-def _print_comparison(answer: CompareAnswer, self_meaning: str) -> None:
+def _print_comparison(answer: CompareAnswer, self_meaning: str, unit: str) -> None:
     table = [Row(("before", "after", "difference"), f"place ({self_meaning})")]
     for row in answer.rows:
         place = row.after or row.before
         if place is None:  # never: every row has at least one side
             continue
-        table.append(Row(_cells(row.before_bytes, row.after_bytes), _place(row, place)))
+        table.append(Row(_cells(row.before_bytes, row.after_bytes, unit), _place(row, place)))
     total = answer.total
-    table.append(Row(_cells(total.before_bytes, total.after_bytes), "total"))
+    table.append(Row(_cells(total.before_bytes, total.after_bytes, unit), "total"))
     say_tables(table)
     if not any(each.rows for each in (answer.grown, answer.shrunk, answer.only_before, answer.only_after)):
         say("Nothing differs between the two.")
 
 
-def _cells(before: int, after: int) -> tuple[str, str, str]:
-    return format_bytes(before), format_bytes(after), _signed(after - before)
+def _cells(before: int, after: int, unit: str) -> tuple[str, str, str]:
+    return format_value(before, unit), format_value(after, unit), format_change(after - before, unit)
 
 
 def _place(row: ComparedRow, place: Frame) -> list[Piece]:
-    name = place.function
-    file = [Piece(place.file, "path") if place.file else Piece("(no Python frame)" if name else "(no stack)")]
-    if not place.file and name == BEFORE_RECORDING[2]:
-        file, name = [Piece(name)], ""
-    # native frames and whole files have no line
-    line = f":{place.line}" if place.line else ""
     kind = KIND_WORDS[place.kind] if place.line else ""
     moved = f", moved from line {row.before.line}" if row.how == "moved" and row.before else ""
     renamed = f", was {row.before.function}" if row.how == "renamed" and row.before else ""
     words = f"{kind}{_inferred(row, place)}{moved}{renamed}{_one_sided(row)}"
-    return [*file, Piece(f"{line}{' ' if name else ''}"), Piece(name, "name"), Piece(words)]
+    return [*place_pieces(place), Piece(words)]
 
 
 def _inferred(row: ComparedRow, place: Frame) -> Text:
@@ -182,7 +177,3 @@ def _one_sided(row: ComparedRow) -> str:
     if row.before_count == 0:
         return ", only after"
     return ", only before" if row.after_count == 0 else ""
-
-
-def _signed(count: int) -> str:
-    return f"{'+' if count > 0 else ''}{format_bytes(count)}"

@@ -43,7 +43,7 @@ from memlens.model.info import GraphInfo, ProfileInfo, TimelineInfo
 from memlens.store.models import graph_of
 from memlens.store.snapshot import Snapshot
 from memlens.texts import phrase
-from memlens.units import KIND_WORDS, format_value, shortened
+from memlens.units import KIND_WORDS, format_change, format_value, shortened
 from memlens.views.compare import difference
 from memlens.views.compare.pairing import Pairing
 from memlens.views.compare.sides import Side, side_of
@@ -322,9 +322,8 @@ def text_tree(tree: CallTree, options: argparse.Namespace) -> Iterator[str]:
         shown.append(f"{value / tree.total if tree.total else 0:>6.1%}")
         if sides is not None:
             before, after = (int(tree.inclusive[row + AMOUNT, node]) for row in (sides.before, sides.after))
-            sign = "+" if after > before else ""
             shown = [f"{format_value(number, unit):>11}" for number in (before, after)]
-            shown.append(f"{sign + format_value(after - before, unit):>11}")
+            shown.append(f"{format_change(after - before, unit):>11}")
         figures = " ".join(shown) + " " * (indent + 1)
         left = max(terminal_columns() - len(figures), _NARROWEST_NAME)
         yield figures + fitted([Piece(name, "name"), Piece(place), Piece(kind)], left)

@@ -20,6 +20,7 @@ from memlens.views.findings.graph.case import GraphCase, object_part, short_type
 from memlens.views.findings.graph.held import held_by
 from memlens.views.findings.profile.case import ProfileCase
 from memlens.views.findings.writing import as_part, base_line, called, linked, short_function
+from memlens.views.selection.profile_sets import unit_of
 from memlens.views.selection.sets import AllocationSet
 from memlens.views.tables.groupings import NO_CATEGORY_NAME
 
@@ -66,7 +67,7 @@ def compared_headline(
     functions: Comparison | None,
 ) -> HeadlineAnswer:
     """The headline of two sets, with their rows by line, by category and by innermost function, where there are any."""
-    unit = _unit(info, of[0])
+    unit = unit_of(info, of[0])
     whole = lines.answer("own", "", "difference", 0, 1)
     before, after = whole.total.before_bytes, whole.total.after_bytes
     named = [] if categories is None else _by_category(categories)
@@ -136,14 +137,6 @@ def _new_objects(own: Snapshot, found: HeapComparison, objects: int, size: int, 
 def _answer(sentences: Sequence[Text]) -> HeadlineAnswer:
     said = [as_part(sentence) for sentence in sentences]
     return HeadlineAnswer(RULE, said, " ".join(sentence.text for sentence in said), [])
-
-
-def _unit(info: SnapshotInfo, of: AllocationSet) -> str:
-    match info:
-        case ProfileInfo(values=values, default_value=default):
-            return values[default if of.value is None else of.value].unit
-        case _:
-            return "bytes"
 
 
 def _totals(

@@ -80,7 +80,9 @@ def series_of_places(
         for (place, is_gone), (amounts, counts) in rows.items()
         if all(word in f"{place.file}:{place.line} {place.function}".casefold() for word in words)
     ]
-    found.sort(key=lambda row: (_shrinks(row), -row.difference_bytes, row.place.file, row.place.line))
+    found.sort(
+        key=lambda row: (_shrinks(row), -row.difference_bytes, -row.bytes[-1], row.place.file, row.place.line)
+    )
     return PlaceSeries(
         [*(total.before_bytes for total in totals), totals[-1].after_bytes],
         [*(total.before_count for total in totals), totals[-1].after_count],

@@ -49,6 +49,14 @@ def set_at(
             assert_never(info)
 
 
+def unit_of(info: SnapshotInfo, of: AllocationSet) -> str:
+    """The unit of a set's figures."""
+    if of.value is None and not isinstance(info, ProfileInfo):
+        return "bytes"
+    profile = profile_of(info)
+    return profile.values[profile.default_value if of.value is None else of.value].unit
+
+
 def refuse_value(value: str | None) -> None:
     """Raise :class:`BadRequestError` for a value of a trace, which has none."""
     if value is not None:

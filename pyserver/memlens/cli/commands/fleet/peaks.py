@@ -8,7 +8,7 @@ from memlens.cli.options import add_folder, add_json, add_top_or_all
 from memlens.cli.output import json_line, say
 from memlens.fleet.database import reading
 from memlens.fleet.questions.peaks import PeaksAnswer, peaks
-from memlens.units import counted, format_bytes
+from memlens.units import counted, format_bytes, format_change
 
 _TOP = 20
 
@@ -43,18 +43,13 @@ def _print(answer: PeaksAnswer, top: int) -> None:
         rank = "" if row.rank is None else f"{row.rank:,}"
         at_end = "" if row.end_bytes is None else format_bytes(row.end_bytes)
         say(
-            f"{rank:>6} {format_bytes(row.peak_bytes):>10} {signed(row.from_median_bytes):>10} {at_end:>10} "
+            f"{rank:>6} {format_bytes(row.peak_bytes):>10} {format_change(row.from_median_bytes):>10} {at_end:>10} "
             f"{row.ooms:>5,}  {row.name}{', outlier' if row.outlier else ''}"
         )
         for line in row.lines:
             place = f"{line.file}:{line.line} {line.function}" if line.line else "no line"
-            say(f"{'':>6} {format_bytes(line.bytes):>10} {signed(line.difference_bytes):>10}  {place}")
+            say(f"{'':>6} {format_bytes(line.bytes):>10} {format_change(line.difference_bytes):>10}  {place}")
     if len(answer.rows) > top:
         say(f"and {counted(len(answer.rows) - top, 'snapshot')} more: use --top")
     for problem in answer.problems:
         say(f"{problem.status}: {problem.name}: {problem.problem}")
-
-
-def signed(amount: int) -> str:
-    """Format a difference in bytes with its sign."""
-    return f"{'-' if amount < 0 else '+'}{format_bytes(abs(amount))}"
