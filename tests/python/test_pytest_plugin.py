@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from tests.python.command_line import memlens
+from tests.python.conftest import ROOT
 
 pytest_plugins = ("pytester",)
 pytestmark = pytest.mark.slow
@@ -14,6 +15,12 @@ pytestmark = pytest.mark.slow
 # an environment from before the entry point was declared has to be told
 _IS_INSTALLED = any(each.value == "memlens.testing.plugin" for each in entry_points(group="pytest11"))
 PLUGIN = () if _IS_INSTALLED else ("-p", "memlens.testing.plugin")
+
+MEMRAY_PACKAGES = next((ROOT / ".cache" / "memray").glob("lib/python3.*/site-packages"), ROOT)
+needs_memray = pytest.mark.skipif(
+    f"python{sys.version_info.major}.{sys.version_info.minor}" not in MEMRAY_PACKAGES.parts,
+    reason="no .cache/memray for this Python: see packs/python/tests/test_memray.py",
+)
 
 PROGRAM = """
 import time
@@ -69,8 +76,8 @@ EXCEEDED = {
 }
 
 
-def line_with(words: str) -> int:
-    return next(number for number, line in enumerate(PROGRAM.strip().splitlines(), 1) if words in line)
+def line_with(words: str, program: str = PROGRAM) -> int:
+    return next(number for number, line in enumerate(program.strip().splitlines(), 1) if words in line)
 
 
 def run(pytester: pytest.Pytester, *words: str) -> tuple[pytest.RunResult, str]:
@@ -149,6 +156,83 @@ def test_a_wrong_mark_is_an_error_of_usage(pytester: pytest.Pytester) -> None:
         said, _, rest = rest.partition(f"{name} ended with {pytest.ExitCode.USAGE_ERROR:d}.\n")
         assert words in said, done.stdout
     assert not rest
+
+
+NATIVE = """
+import mmap
+import numpy
+import pytest
+
+kept, cache = [], {}
+
+def small():  # no arena is left by these
+    return [object() for _ in range(1000)]
+
+@pytest.mark.memory(peak="30MiB")
+def test_peak():
+    for _ in range(3):
+        held = numpy.ones(5 << 20)  # the line of the peak
+        del held
+
+@pytest.mark.memory(peak="50MiB", leaked="2MiB", growth_per_iteration="0")
+def test_kept_limits():
+    small()
+    numpy.ones(5 << 20)
+    cache["replaced by each run"] = numpy.ones(1 << 20)
+
+@pytest.mark.memory(leaked="2MiB")
+def test_leak():
+    kept.append(numpy.ones(1 << 19))  # the line of the leak
+
+@pytest.mark.memory(growth_per_iteration="1KiB", runs=8)
+def test_growth():
+    mapped = mmap.mmap(-1, 1 << 20)
+    mapped.close()
+    kept.append(numpy.ones(5_000))
+"""
+NATIVE_EXCEEDED = {
+    "test_peak": "peak is 40",
+    "test_leak": "leaked is 4",
+    "test_growth": "growth_per_iteration is 39.",
+}
+
+
+@needs_memray
+def test_by_memray_native_memory_is_measured(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYTHONPATH", str(MEMRAY_PACKAGES))
+    pytester.makepyfile(test_app=NATIVE)
+    done, said = run(pytester, "--memlens", "--memlens-by", "memray")
+    done.assert_outcomes(failed=len(NATIVE_EXCEEDED), passed=1)
+    for test, sentence in NATIVE_EXCEEDED.items():
+        assert f"memory: {sentence}" in said, said
+        assert f"::{test}: open " in said
+    assert f"test_app.py:{line_with('the line of the peak', NATIVE)}" in said
+    assert f"test_app.py:{line_with('the line of the leak', NATIVE)}" in said
+    file = pytester.path / ".memlens" / "test_app.py-test_peak.peak.bin"
+    first = memlens("lines", file).stdout.splitlines()[1]
+    assert f"test_app.py:{line_with('the line of the peak', NATIVE)}" in first
+    # of two that record at once, the second says why it can't
+    pytester.makepyfile(
+        test_app=NATIVE.split("@pytest", maxsplit=1)[0]
+        + "@pytest.mark.memory(peak='1MiB')\ndef test_nested():\n    pass\n",
+        conftest="import memray, pytest\n\n@pytest.fixture(autouse=True)\ndef captured(tmp_path):\n"
+        "    with memray.Tracker(tmp_path / 'other.bin'):\n        yield\n",
+    )
+    done, said = run(pytester, "--memlens", "--memlens-by", "memray", "-rs")
+    done.assert_outcomes(skipped=1)
+    assert "nothing records its memory: memray doesn't start: No more than one Tracker" in said
+
+
+def test_without_memray_the_test_is_skipped_and_says_why(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile(
+        memray="raise ImportError('not here')\n",
+        test_app="import pytest\n\n@pytest.mark.memory(peak='1MiB', by='memray')\ndef test_it():\n    pass\n",
+    )
+    done, said = run(pytester, "--memlens", "-rs")
+    done.assert_outcomes(skipped=1)
+    assert "nothing records its memory: memray can't be imported" in said
 
 
 TORCH = """

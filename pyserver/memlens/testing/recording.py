@@ -1,6 +1,7 @@
 """Measures a marked test, and fails it where it uses more memory than its mark allows."""
 
 import re
+from itertools import pairwise
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
@@ -121,10 +122,12 @@ class Measurement:
         if limits.peak is not None and meter.peak_bytes > limits.peak:
             exceeded.append(self._sentence("peak", meter.peak_bytes, limits.peak, meter.peak_file))
         if limits.leaked is not None and meter.left_bytes > limits.leaked:
-            # what the first run of some code keeps, as caches and imports, the second doesn't keep again
-            self._again(1)
-            if meter.left_bytes > limits.leaked:
-                exceeded.append(self._sentence("leaked", meter.left_bytes, limits.leaked, meter.left_file))
+            # what the first run of some code keeps, as caches and imports, later ones don't keep again, or replace
+            left = self._again(2)[-1]
+            if left > limits.leaked:
+                # the file is of a single run
+                self._again(1)
+                exceeded.append(self._sentence("leaked", left, limits.leaked, meter.left_file))
         if limits.growth_per_iteration is not None:
             grown = self._again(limits.runs)
             least = min(grown)
@@ -139,17 +142,15 @@ class Measurement:
 
     def _again(self, times: int) -> list[int]:
         """Run the test again, and return by how much each run grew; the meter has what all of them left."""
-        meter, grown, before = self._meter, list[int](), 0
+        meter = self._meter
         meter.start(None)
         try:
             for _ in range(times):
                 self._item.runtest()
-                left = meter.left_so_far()
-                grown.append(left - before)
-                before = left
+                meter.end_run()
         finally:
             meter.stop()
-        return grown
+        return [after - before for before, after in pairwise([0, *meter.left_by_run])]
 
     def _sentence(self, limit: str, found: int, most: int, keep: "Callable[[Path], Path | None]") -> str:
         """What was exceeded, by which lines, and the file that is kept."""

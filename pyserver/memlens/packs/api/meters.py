@@ -19,6 +19,8 @@ class Meter(Protocol):
     peak_bytes: int
     left_bytes: int
     """What is still there of what was allocated meanwhile, after a collection."""
+    left_by_run: list[int]
+    """The same at the end of each run, where there are several."""
     without_file: str
     """Why there may be no file of the peak."""
 
@@ -28,8 +30,8 @@ class Meter(Protocol):
     def stop(self) -> None:
         """End, and set the figures."""
 
-    def left_so_far(self) -> int:
-        """What is there now of what was allocated since the start."""
+    def end_run(self) -> None:
+        """One of several runs has ended. What it left is known after :meth:`stop`."""
 
     def peak_file(self, place: Path) -> Path | None:
         """Write what was there when the limit was exceeded, beside ``place``; None if that wasn't recorded."""

@@ -157,7 +157,10 @@ PACK = Pack(
             with_value=frozenset(("-W", "-X", "--check-hash-based-pycs")),
         ),
     ),
-    meters=(MeterKind(name="tracemalloc", meter=Part(f"{_HERE}.meters:Tracemalloc"), is_default=True),),
+    meters=(
+        MeterKind(name="tracemalloc", meter=Part(f"{_HERE}.meters:Tracemalloc"), is_default=True),
+        MeterKind(name="memray", meter=Part(f"{_HERE}.memray_meter:Memray")),
+    ),
     launches=(
         Launch(
             name="tracemalloc",

@@ -28,6 +28,7 @@ class Tracemalloc:
 
     def __init__(self) -> None:
         self.peak_bytes = self.left_bytes = 0
+        self.left_by_run = list[int]()
         self._over: tracemalloc.Snapshot | None = None
         self._left: tracemalloc.Snapshot | None = None
         self._before = 0
@@ -37,6 +38,7 @@ class Tracemalloc:
 
     def start(self, peak: int | None) -> None:
         """Trace from now on, and watch for the limit."""
+        self.left_by_run = []
         gc.collect()
         self._was_tracing = tracemalloc.is_tracing()
         if self._was_tracing:
@@ -63,10 +65,10 @@ class Tracemalloc:
         if not self._was_tracing:
             tracemalloc.stop()
 
-    def left_so_far(self) -> int:
-        """Return the bytes that are live now."""
+    def end_run(self) -> None:
+        """Take the bytes that are live now."""
         gc.collect()
-        return _size(_without_measuring(tracemalloc.take_snapshot()))
+        self.left_by_run.append(_size(_without_measuring(tracemalloc.take_snapshot())))
 
     def peak_file(self, place: Path) -> Path | None:
         """Write the snapshot taken when the limit was exceeded; None if it wasn't."""

@@ -19,12 +19,14 @@ class Torch:
 
     def __init__(self) -> None:
         self.peak_bytes = self.left_bytes = 0
+        self.left_by_run = list[int]()
         self._before = 0
         self._cuda: Any = None
 
     def start(self, peak: int | None) -> None:  # noqa: ARG002 - the history has the peak
         """Record the history from now on."""
         self._cuda = _cuda()
+        self.left_by_run = []
         gc.collect()
         self._cuda.synchronize()
         self._before = self._cuda.memory_allocated()
@@ -35,10 +37,13 @@ class Torch:
         """Take the figures; the history stays until it is written or begun again."""
         self._cuda.synchronize()
         self.peak_bytes = self._cuda.max_memory_allocated() - self._before
-        self.left_bytes = self.left_so_far()
+        self.left_bytes = self._left_now()
 
-    def left_so_far(self) -> int:
-        """What is allocated now."""
+    def end_run(self) -> None:
+        """Take the bytes that are allocated now."""
+        self.left_by_run.append(self._left_now())
+
+    def _left_now(self) -> int:
         gc.collect()
         left: int = self._cuda.memory_allocated() - self._before
         return left
