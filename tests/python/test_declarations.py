@@ -111,6 +111,19 @@ def test_every_pane_and_picture_is_offered() -> None:
     assert pictures - offered == {"stacked"}
 
 
+def test_every_pane_has_a_test() -> None:
+    """A test opens it or looks at its elements, whose classes and ids begin with its name."""
+    tests = sources("tests/webview", "tests/views") + "".join(
+        path.read_text("utf-8") for path in some((ROOT / "tests/e2e").glob("*.test.mjs"))
+    )
+    lacking = []
+    for pane in some(name[5:] for name in view_commands() if name.startswith("pane.")):
+        dashed = re.sub("([A-Z])", r"-\1", pane).lower()
+        if not re.search(rf"pane[.-]{pane}\b|rows\('{pane}'|[.#'\"/]{dashed}[-'\"]", tests):
+            lacking.append(pane)
+    assert lacking == []
+
+
 def test_every_reader_is_of_a_format_and_every_kind_of_one() -> None:
     readers = {
         ".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts)

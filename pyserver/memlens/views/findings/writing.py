@@ -20,7 +20,7 @@ from memlens.views.naming.stable_names import stable_name
 
 _MOST_FUNCTION = 40
 _CHANGING = re.compile(r"\s?@(?:0x[0-9a-f]+|\d+)\b|(?<=\[)\d+(?=\])|:\d+\b")
-"""What differs between dumps: object ids, positions in arrays, and lines, which move when a file is edited."""
+"""The parts of a name that differ between dumps: object ids, array indices, and lines, which move with edits."""
 _IMPLEMENTED = re.compile(r"^<(?P<type>.+?) as .+>(?=::)")
 """A method of a trait in Rust: ``<svc::Node as core::clone::Clone>::clone``."""
 

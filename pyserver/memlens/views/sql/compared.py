@@ -39,7 +39,7 @@ _Shared: TypeAlias = list[list[Cell] | None]
 
 
 class _Plan(NamedTuple):
-    """What each column of the query is; numbers of columns."""
+    """The role of each column of the query, by column number."""
 
     keys: list[int]
     compared: list[int]
@@ -85,7 +85,7 @@ def compare_queries(sides: Sequence[QuerySide], key: Sequence[str] = (), *, own:
 
 
 def _words(sides: int) -> list[str]:
-    """What stands before a compared column's name: for each side, then for the difference."""
+    """Prefixes of the compared columns: one per side, then the one for the difference."""
     return [*(("before", "after") if sides == 2 else map(str, range(1, sides + 1))), "difference"]
 
 

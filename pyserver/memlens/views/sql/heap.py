@@ -359,7 +359,7 @@ def _value(snapshot: Snapshot, of: Any) -> str | None:
 
 
 def _field(snapshot: Snapshot, of: Any, path: Any) -> SqlValue:
-    """What the last of some fields has: a value, the text of a string, the value of a box, else an object's number.
+    """Follows a path of fields: a value, the text of a string, a boxed value, or else an object's number.
 
     ``length`` of an array is how many elements it has, and a number that element. NULL where there is no such field.
     """

@@ -40,10 +40,10 @@ class SqlAnswer(Struct, frozen=True):
     rows: list[list[Cell]]
     offset: int
     more: bool
-    """Whether rows follow."""
+    """True if there are more rows after these."""
     took_ms: float
     contents: bool = False
-    """Whether the query reads what a heap dump's objects contain: it isn't to leave without a question."""
+    """True if the query reads the contents of a heap dump's objects, which are shared only after the user agrees."""
 
 
 class SqlSort(Struct, frozen=True):

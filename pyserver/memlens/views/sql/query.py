@@ -139,11 +139,11 @@ class SqlSession:
 
     @property
     def has_more(self) -> bool:
-        """Whether a query is kept that has more rows."""
+        """True if the last query was kept open because it has more rows."""
         return self._kept is not None
 
     def continues(self, query: str, offset: int, sort: SqlSort | None) -> bool:
-        """Whether :meth:`ask` for these rows would continue where the last page ended."""
+        """True if these rows start where the last page of the same query ended."""
         return self._kept is not None and self._kept[:3] == (query, sort, offset)
 
     def needs(self, query: str, sort: SqlSort | None = None) -> tuple[Part, ...]:

@@ -205,7 +205,7 @@ def _figures(
 
 @kept
 def _has_unknown_sizes(snapshot: Snapshot, value: int) -> Mask:
-    """Which stacks have blocks of unknown size: their largest known block needn't be their largest."""
+    """Stacks with blocks of unknown size, whose largest block may not be the largest known one."""
     samples, found = snapshot.samples, np.zeros(len(pool_stacks(snapshot)), np.bool_)
     found[samples.stack[(samples.size == 0) & (samples.value[value] != 0)]] = True
     return found

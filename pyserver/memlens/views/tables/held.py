@@ -344,7 +344,7 @@ def _of_places(snapshot: Snapshot, kind: PlaceKind, attribution: Attribution, of
 
 
 def _no_place(kind: ChargedTo, by: GroupKind) -> ChargedTo:
-    """What a kind is called for other places than lines."""
+    """``no_line`` as it is called in groups by function or file; other kinds are unchanged."""
     if kind != "no_line":
         return kind
     return "no_function" if by == "function" else "no_file" if by == "file" else kind

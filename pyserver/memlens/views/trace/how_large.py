@@ -31,7 +31,7 @@ from memlens.views.selection.columns import NEVER, live_rows
 from memlens.views.trace.what_if import Calibration, Replayed, by_line, replayed, whole_device
 
 Size = Annotated[int, Meta(ge=1, le=1 << 40)]
-"""Of a batch, a sequence or a model."""
+"""The size of a batch, a sequence or a model."""
 Capacity = Annotated[int, Meta(ge=1, le=1 << 50)]
 """Bytes that can be reserved."""
 Growth = Literal["constant", "linear", "quadratic", "otherwise"]

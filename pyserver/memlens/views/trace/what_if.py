@@ -147,7 +147,7 @@ class WhatIf(Struct, frozen=True, kw_only=True):
     reserved_before_bytes: int
     """Bytes reserved before the first event: no peak is lower, whatever was requested then."""
     laid_out_anew: bool
-    """Whether some rows are: see :attr:`Run.laid_out_anew`."""
+    """True if any row is: see :attr:`Run.laid_out_anew`."""
     again: Again | None
     """None unless something is to be computed again."""
     curves: Curves | None

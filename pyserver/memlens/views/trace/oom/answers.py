@@ -19,7 +19,7 @@ class ReplayBudget:
         self._left = left
 
     def allow(self) -> bool:
-        """Whether one more may be made, which is then counted."""
+        """Counts one more replay; False once the limit is passed."""
         self._left -= 1
         return self._left >= 0
 

@@ -14,7 +14,7 @@ from memlens.views.trace.oom.places import marked, place_name
 
 MOST_EVENTS = 100
 MOST_REPLAYS = 60
-"""Of the whole trace, to find lines of which less would have been enough; most requests fail for the same ones."""
+"""Limit per trace on replays that look for lines of which less would have been enough; most requests share them."""
 _FEW = 5
 
 

@@ -70,9 +70,9 @@ class Usage:
     wholly_free: I64
     expandable_free: I64
     outside: I64 | None
-    """What is in no known segment; None if that is never anything."""
+    """Bytes outside of every known segment; None if there are never any."""
     known: bool
-    """Whether the file records any segment."""
+    """True if the file records segments."""
 
 
 @kept
