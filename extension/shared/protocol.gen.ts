@@ -1695,7 +1695,7 @@ export interface HeapDominatedResult {
   total_bytes: number[] | null;
 }
 
-/** What is wasted in what an object retains, or all objects of a type or a group. */
+/** The waste in what an object, or all objects of a type or a group, retain. */
 export interface HeapFindingsParams {
   snapshot: string;
   object: number | null;

@@ -21,7 +21,7 @@ PROGRAM = (
 HOLDER = "HOLDER"
 """What stands for objects that refer to others, which are no filter."""
 STDIN = "-"
-"""What stands for stdin among the arguments."""
+"""The argument that stands for stdin."""
 _SNAPSHOT = "a file, - for stdin, or a URL (https, s3, gs, az, ssh) where fsspec is installed"
 
 

@@ -104,7 +104,7 @@ class McpServer:
         self._write = write
         self._tasks: set[asyncio.Task[None]] = set()
         self._running: dict[int | str, asyncio.Task[Any]] = {}
-        """What answers requests, by their ids."""
+        """The tasks that answer requests, by request id."""
 
     def receive(self, line: bytes) -> None:
         """Take a message: answer a request in a task of its own, and a notification at once."""

@@ -17,7 +17,7 @@ from memlens.texts import Text, phrase
 A = TypeVar("A", bound=Callable[..., Struct])
 
 UNNAMED = phrase("this")
-"""What a question is called in a refusal if it has no name."""
+"""The name of a question without one, for refusals."""
 
 
 def _never(_params: Any) -> bool:

@@ -12,7 +12,7 @@ from memlens.cli.output import say
 from memlens.units import shortened
 
 _FOLDERS = ("DIR", "FOLDER")
-"""What the help calls arguments that are folders."""
+"""The names of folder arguments in the help."""
 _CLAUSE = re.compile(r"[.:;]\s|\s\(default|, (?:as|such as|by) ")
 _SEVERAL = re.compile(r'^(\s*)"\(\*\):{1,2}', re.MULTILINE)
 _MOST_WORDS = 70

@@ -37,7 +37,7 @@ OPTIONAL = (
     "cryptography",
     *(name for pack in registry.packs() for name in pack.packages),
 )
-"""What some commands and readers use where it is installed."""
+"""Optional packages that some commands and readers use."""
 
 _HOMES = re.compile(
     r"(?:/home|/Users)/(?!Shared\b)[^/\s:;,'\"]+"

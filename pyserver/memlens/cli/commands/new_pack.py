@@ -16,7 +16,7 @@ from memlens.packs import registry
 from memlens.texts import phrase
 
 _WORD = "newpack"
-"""What the template's files and folders are called, which works as well."""
+"""The name in the template's files and folders; the template is a working pack of that name."""
 _NAME = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*")
 
 

@@ -24,7 +24,7 @@ from memlens.units import format_bytes
 
 EXAMPLES = ()
 OF_A_PROGRAM = True
-"""What follows the first word that is no option belongs to the program."""
+"""The first word that is not an option, and all after it, belong to the program."""
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:

@@ -296,7 +296,7 @@ def _paths(
 def _findings(
     snapshot: Snapshot, *, object_: Count | None, kind: Count | None, group: Count | None
 ) -> ComponentAnswer:
-    """What is wasted in what an object retains, or all objects of a type or a group."""
+    """The waste in what an object, or all objects of a type or a group, retain."""
     if object_ is not None:
         check_object(snapshot, object_)
         return component_findings(snapshot, np.array([object_], np.int64))

@@ -52,7 +52,7 @@ class ObjectTerm:
     takes_long: bool = False
     """Whether it may visit the whole dump, so that no other question should wait for it."""
     hint: Callable[[Snapshot, Term], Text | None] = lambda _snapshot, _term: None
-    """What would match instead."""
+    """A suggestion that would match instead."""
 
 
 def _later(place: str) -> Finds:

@@ -1,4 +1,4 @@
-"""What to say of a filter that matches no object of a heap dump."""
+"""Explains why a filter matches no object of a heap dump."""
 
 from collections.abc import Sequence
 from typing import assert_never

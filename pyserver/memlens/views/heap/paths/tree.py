@@ -98,7 +98,7 @@ def _merged_tree(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Ways:
-    """Which references paths follow."""
+    """The references that paths follow."""
 
     follows: Numbers
     """A mask, one item per kind of reference."""
