@@ -852,7 +852,7 @@ export interface ExplainedMessage {
   markdown: string;
 }
 
-/** A request that got no memory. `event` counts the device's events from 0. */
+/** A request that got no memory. */
 export interface Failure {
   event: number;
   asked_bytes: number;

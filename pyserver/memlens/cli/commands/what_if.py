@@ -123,7 +123,7 @@ def run(options: argparse.Namespace) -> int:
     if options.json:
         json_line(found)
     else:
-        _print(found)
+        _print(found, is_asked=options.capacity is not None)
     return 0
 
 
@@ -182,12 +182,18 @@ def _print_sizes(found: HowLarge, small: int, large: int) -> None:
     say_tables(table, lines)
 
 
-def _print(found: WhatIf) -> None:
+def _print(found: WhatIf, *, is_asked: bool) -> None:
     say_paragraph(f"{exactness(found.calibration)}.")
     if found.calibration.reason is not None:
         return
     if found.capacity_bytes is not None:
-        say_paragraph(f"At most {format_bytes(found.capacity_bytes)} could be reserved.")
+        basis = (
+            "as asked"
+            if is_asked
+            else "what was reserved and free when memory ran out, if the driver and other processes had as much by "
+            "any setting"
+        )
+        say_paragraph(f"At most {format_bytes(found.capacity_bytes)} could be reserved: {basis}.")
     elif all(row.out_of_memory is None for row in found.rows):
         say_paragraph(
             "The file doesn't say how much memory there was: give it with --capacity to know what would have failed."
@@ -232,4 +238,6 @@ def _outcome(row: Run) -> str:
     if failure is None:
         return ""
     missing = "" if failure.missing_bytes is None else f", {format_bytes(failure.missing_bytes)} missing"
+    if failure.event < 0:
+        return f": out of memory before the first event{missing}"
     return f": out of memory at event {failure.event + 1:,} ({format_bytes(failure.asked_bytes)} requested{missing})"

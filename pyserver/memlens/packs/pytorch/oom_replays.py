@@ -19,6 +19,8 @@ class Replays(Struct, frozen=True, kw_only=True):
 
     is_proof: bool
     """Whether the trace has all requests of the program; otherwise the memory from before it is laid out anew."""
+    capacity_bytes: int
+    """The memory that could be reserved in them."""
     tried: list[str]
     """The settings of the replays."""
     peaks: dict[str, int]
@@ -42,7 +44,9 @@ def replays(
 
     ``capacity_bytes``: what could be reserved at the event. Without ``settings``, tries those that may help.
     """
-    found = None if capacity_bytes is None else _what_if(snapshot, number, tuple(settings))
+    if capacity_bytes is None:
+        return None
+    found = _what_if(snapshot, number, tuple(settings))
     if (
         found is None
         or found.calibration.reason is not None
@@ -51,7 +55,9 @@ def replays(
     ):
         return None
     rows = found.rows[1:]
-    peaks = {row.settings: peak for row in rows if (peak := _peak(row, event, capacity_bytes)) is not None}
+    uncertain = found.calibration.uncertain_bytes
+    room = capacity_bytes - uncertain
+    peaks = {row.settings: peak for row in rows if (peak := _peak(row, event, room)) is not None}
     failed: dict[str, bool] = {}
     if found.capacity_bytes == capacity_bytes:
         # the program survived the failures before; what follows a failure in a replay isn't known
@@ -59,10 +65,15 @@ def replays(
         is_first = recorded is not None and recorded.event == event
         for row in rows:
             failure = row.out_of_memory
-            if failure is not None and (failure.event == event or (is_first and failure.event < event)):
+            if (
+                failure is not None
+                and (failure.missing_bytes or 0) > uncertain
+                and (failure.event == event or (is_first and failure.event < event))
+            ):
                 failed[row.settings] = failure.event < event
     return Replays(
         is_proof=not found.laid_out_anew,
+        capacity_bytes=found.capacity_bytes,
         tried=[row.settings for row in rows],
         peaks=peaks,
         failed=failed,
@@ -126,4 +137,6 @@ def _changed(snapshot: Snapshot, number: int, changes: Changes) -> Run | None:
         return None
     if found.calibration.reason is not None or found.capacity_bytes is None or found.laid_out_anew:
         return None
-    return found.rows[1]
+    row = found.rows[1]
+    is_close = row.peak_reserved_bytes + found.calibration.uncertain_bytes > found.capacity_bytes
+    return None if row.out_of_memory is None and is_close else row

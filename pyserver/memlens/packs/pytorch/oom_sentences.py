@@ -460,22 +460,26 @@ def _other_setting(case: Case) -> Finding | None:
     text = phrase(
         "With PYTORCH_CUDA_ALLOC_CONF={settings} the request gets its memory: replayed with it, the trace reserves "
         "{size} at the peak.",
-        settings=_set_by("expandable_segments:False" if best == "default" else best),
+        settings=_set_by("expandable_segments:False" if best == "default" else best, replayed.capacity_bytes),
         size=format_bytes(through[best]),
     )
     return Finding("other-setting", text, advice=True)
 
 
-def _set_by(settings: str) -> Text | str:
-    """How settings are set in all versions: those before 2.10 don't read the fraction from the environment."""
+def _set_by(settings: str, capacity_bytes: int) -> Text | str:
+    """How settings are set in all versions: those before 2.10 don't read the fraction from the environment.
+
+    Replays have a fraction of the memory that could be reserved, PyTorch one of the whole device.
+    """
     parts = settings.split(",")
     fraction = next((part for part in parts if part.startswith(_FRACTION)), None)
     if fraction is None:
         return settings
+    allowed = int(capacity_bytes * float(fraction.removeprefix(_FRACTION)))
     return phrase(
         "{settings} and {call}",
         settings=",".join(part for part in parts if part != fraction),
-        call=f"torch.cuda.set_per_process_memory_fraction({fraction.removeprefix(_FRACTION)})",
+        call=f"torch.cuda.set_per_process_memory_fraction({allowed} / torch.cuda.mem_get_info()[1])",
     )
 
 

@@ -197,9 +197,10 @@ class Trace:
         replay, events, reserved = done
         failure = None
         if replay.failed_event >= 0:
+            # without an event served, what was live before the first one doesn't fit
             failure = Failure(
-                event=int(requests.source[replay.failed_event]),
-                asked_bytes=replay.failed_bytes,
+                event=int(requests.source[replay.failed_event]) if events else -1,
+                asked_bytes=_asked(requests, replay.failed_event) if events else 0,
                 missing_bytes=replay.missing_bytes,
             )
         return Outcome(events, replay.peak_reserved_bytes, reserved, failure)
@@ -351,7 +352,8 @@ class Trace:
             for words, settings in unsaid_settings(self.snapshot, self.spans, self.recorded):
                 tried = self._calibration(settings)
                 if tried.exact:
-                    return replace(tried, assumed=words), settings
+                    found, self.recorded = replace(tried, assumed=words), settings
+                    break
         return found, self.recorded
 
     def _calibration(self, settings: Settings) -> Calibration:
@@ -427,6 +429,13 @@ class Trace:
             # it failed, so less was free for PyTorch than requested, whatever the device had
             missing = max(self._driver_bytes(size) - min(free, LARGEST_BYTES), 1)
         return Failure(event=event, asked_bytes=size, missing_bytes=missing)
+
+
+def _asked(requests: Requests, event: int) -> int:
+    """The bytes that a failed event asks for, by the trace."""
+    row = int(requests.rows[event])
+    is_request = requests.actions[event] == ALLOC and row < len(requests.row_sizes)
+    return int(requests.row_sizes[row] if is_request else requests.sizes[event])
 
 
 def _count(ascending: I64) -> int:

@@ -216,7 +216,9 @@ _OF_REPLAYS = {
     ),
     "peak_reserved_bytes": SqlTableColumn("peak_reserved_bytes", "INTEGER", "the most that was reserved"),
     "failed_event": SqlTableColumn(
-        "failed_event", "INTEGER", "the event, of those of the device, that got no memory; NULL for none"
+        "failed_event",
+        "INTEGER",
+        "the event, of those of the device, that got no memory; -1 for what was live before the first; NULL for none",
     ),
     "missing_bytes": SqlTableColumn(
         "missing_bytes", "INTEGER", "what it would have needed more; NULL if that isn't known"

@@ -58,12 +58,19 @@ class Calibration(Struct, frozen=True, kw_only=True):
     assumed: str | None = None
     """Settings that the file doesn't say and that reproduce the trace; None if it is replayed as the file says."""
 
+    @property
+    def uncertain_bytes(self) -> int:
+        """By how much the replay misses the recorded peak: a smaller difference between replays says nothing."""
+        return abs(self.peak_reserved_bytes - self.recorded_peak_reserved_bytes)
+
 
 class Failure(Struct, frozen=True, kw_only=True):
-    """A request that got no memory. ``event`` counts the device's events from 0."""
+    """A request that got no memory."""
 
     event: int
+    """The device's events count from 0; -1 if what was live before the first event doesn't fit."""
     asked_bytes: int
+    """As the trace has them, not as these settings round them; 0 before the first event."""
     missing_bytes: int | None
     """The memory that the device lacks; None if its memory isn't known."""
 
@@ -90,7 +97,10 @@ class Run(Struct, frozen=True, kw_only=True):
     """The settings as requested; ``recorded`` for the trace's own."""
     changes: Changes
     peak_allocated_bytes: int
-    """The most that was live at one moment, up to the failure if there is one."""
+    """The most that was live at one moment, up to the failure if there is one.
+
+    A request that failed in the trace never counts, whether or not a replay has memory for it.
+    """
     peak_reserved_bytes: int
     live_when_most_reserved_bytes: int
     """Live bytes when that much was first reserved: an allocator without gaps would have reserved these."""

@@ -1,10 +1,10 @@
 """Writes the outcome of a replay as sentences."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 
-from memlens.texts import Text, phrase, plural
+from memlens.texts import Text, in_a_row, phrase, plural
 from memlens.units import format_bytes
 from memlens.views.trace.what_if import NOTICEABLE, Calibration, Run, WhatIf, When
 
@@ -74,8 +74,11 @@ def exactness(found: Calibration) -> Text:
         )
     share = abs(found.peak_reserved_bytes / found.recorded_peak_reserved_bytes - 1)
     return phrase(
-        "The replay differs by {share} at the peak, and reproduces {equal} of {all} allocations of the trace",
+        "The replay differs by {share} at the peak, and reproduces {segments} of {all_segments} segments and {equal} "
+        "of {all} addresses of the trace",
         share=f"{share:.2%}",
+        segments=found.segments_equal,
+        all_segments=found.segments,
         equal=found.addresses_equal,
         all=found.addresses,
     )
@@ -86,20 +89,28 @@ def conclusion(found: WhatIf) -> Text | None:
     recorded, *tried = found.rows
     if not tried:
         return None
+    if (recorded.out_of_memory is not None or tried[0].settings == recorded.settings) and any(
+        _is_too_close(found, row) for row in tried
+    ):
+        return phrase("The replay isn't exact enough to say whether it would have fitted.")
     if tried[0].changes.kinds:
-        return _changed(found, recorded, tried)
+        return in_a_row([_changed(found, recorded, tried), *_fit(found, tried[0])], " ")
     # the recorded settings once more, where there is other memory
     again = tried[0] if tried[0].settings == recorded.settings else None
     if again is not None and again.out_of_memory is None and found.capacity_bytes is not None:
-        return phrase(
+        text = phrase(
             "Into {capacity} it would have fitted, with {size} reserved at the peak.",
             capacity=format_bytes(found.capacity_bytes),
             size=format_bytes(again.peak_reserved_bytes),
         )
+        # with one other setting the question is about that
+        return in_a_row([text, *_with_setting(tried[1])], " ") if len(tried) == 2 else text
     if again is not None or recorded.out_of_memory is not None:
         through = [row for row in tried if row.out_of_memory is None]
         if not through:
-            return phrase("Memory would have run out with each of these settings.")
+            text = phrase("Memory would have run out with each of these settings.")
+            one = again or (tried[0] if len(tried) == 1 else None)
+            return text if one is None else in_a_row([text, *_missing(one)], " ")
         best = min(through, key=_reserved)
         return phrase(
             "With {settings} it would have fitted, with {size} reserved at the peak.",
@@ -108,13 +119,59 @@ def conclusion(found: WhatIf) -> Text | None:
         )
     best = min(tried, key=lambda row: row.peak_reserved_bytes / max(found.reserved_without(row), 1))
     before = found.reserved_without(best)
-    if best.peak_reserved_bytes > before * (1 - NOTICEABLE):
+    if before - best.peak_reserved_bytes < max(NOTICEABLE * before, found.calibration.uncertain_bytes):
         return phrase("None of these settings would have reserved noticeably less.")
     return phrase(
         "With {settings} {size} would have been reserved at the peak instead of {before}.",
         settings=best.settings,
         size=format_bytes(best.peak_reserved_bytes),
         before=format_bytes(before),
+    )
+
+
+def _is_too_close(found: WhatIf, row: Run) -> bool:
+    """Whether a replay fits or fails by less than it may be wrong."""
+    uncertain, failure = found.calibration.uncertain_bytes, row.out_of_memory
+    if not uncertain or found.capacity_bytes is None:
+        return False
+    if failure is not None:
+        return (failure.missing_bytes or 0) <= uncertain
+    return found.capacity_bytes - row.peak_reserved_bytes < uncertain
+
+
+def _fit(found: WhatIf, row: Run) -> Iterator[Text]:
+    """How much is left of the memory that could be reserved."""
+    if found.capacity_bytes is not None and row.out_of_memory is None:
+        yield phrase(
+            "Of the {capacity} that could be reserved, {left} would have been left.",
+            capacity=format_bytes(found.capacity_bytes),
+            left=format_bytes(found.capacity_bytes - row.peak_reserved_bytes),
+        )
+
+
+def _with_setting(row: Run) -> Iterator[Text]:
+    """The outcome of one other setting where the recorded ones fit."""
+    if row.out_of_memory is None:
+        yield phrase(
+            "With {settings} as well, with {size}.",
+            settings=row.settings,
+            size=format_bytes(row.peak_reserved_bytes),
+        )
+    else:
+        yield phrase("With {settings} memory would have run out.", settings=row.settings)
+        yield from _missing(row)
+
+
+def _missing(row: Run) -> Iterator[Text]:
+    """Where one replay fails, and by how much."""
+    failure = row.out_of_memory
+    if failure is None or failure.event < 0 or failure.missing_bytes is None:
+        return
+    yield phrase(
+        "At event {event} {missing} were missing with {settings}.",
+        event=failure.event + 1,
+        missing=format_bytes(failure.missing_bytes),
+        settings=phrase("the recorded settings") if row.settings == "recorded" else row.settings,
     )
 
 
@@ -191,6 +248,12 @@ def _changed(found: WhatIf, recorded: Run, tried: Sequence[Run]) -> Text:
             how=how,
             settings=best.settings,
             size=format_bytes(best.peak_reserved_bytes),
+        )
+    if failure is not None and failure.event < 0:
+        return phrase(
+            "{how} memory would already have run out before the first event: {missing} were missing.",
+            how=how,
+            missing=format_bytes(failure.missing_bytes or 0),
         )
     if failure is not None and failure.missing_bytes is not None:
         return phrase(

@@ -284,6 +284,11 @@ function nameOf(at: number, { settings }: Run): string {
 function outcomeOf({ out_of_memory: failure }: Run): string {
   if (!failure) return t('No');
   const { event, missing_bytes: missing } = failure;
+  if (event < 0) {
+    return missing === null
+      ? t('Before the first event')
+      : t('Before the first event, {0} missing', bytes(missing));
+  }
   return missing === null
     ? t('At event {0}', count(event + 1))
     : t('At event {0}, {1} missing', count(event + 1), bytes(missing));

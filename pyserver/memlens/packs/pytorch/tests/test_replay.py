@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import pytest
+from msgspec.structs import replace
 from tests.python.conftest import real_programs
 from tests.python.test_allocator import open_data
 
@@ -273,7 +274,7 @@ def test_a_smaller_device_fails_where_it_does(
             last = allocator.events[-1]
             assert (row.out_of_memory is not None) == (last["action"] == "oom"), row.settings
             if row.out_of_memory is not None:
-                assert row.out_of_memory.asked_bytes == last["size"]
+                assert row.out_of_memory.asked_bytes == whole.events[row.out_of_memory.event]["size"]
                 assert (row.out_of_memory.missing_bytes or 0) > 0
                 # the events of the trace up to there asked for as many allocations
                 before = whole.events[: row.out_of_memory.event]
@@ -473,10 +474,10 @@ def test_settings_are_read_as_pytorch_reads_them() -> None:
 
 EXACT = Calibration(
     exact=True,
-    segments=1,
-    segments_equal=1,
-    addresses=1,
-    addresses_equal=1,
+    segments=7,
+    segments_equal=7,
+    addresses=12,
+    addresses_equal=12,
     peak_reserved_bytes=100 * MIB,
     recorded_peak_reserved_bytes=100 * MIB,
     reason=None,
@@ -494,6 +495,20 @@ def row(settings: str, mib: int, failure: Failure | None = None, *without: str) 
         live_when_most_reserved_bytes=mib * MIB,
         reserved=[],
         out_of_memory=failure,
+    )
+
+
+def asked(calibration: Calibration, recorded: Run, tried: list[Run]) -> WhatIf:
+    return WhatIf(
+        device=0,
+        calibration=calibration,
+        capacity_bytes=95 * MIB,
+        reserved_before_bytes=70 * MIB,
+        laid_out_anew=False,
+        again=None,
+        curves=None,
+        fragmentation=None,
+        rows=[recorded, *tried],
     )
 
 
@@ -528,15 +543,66 @@ RECORDED, FAILED = row("recorded", 100), row("recorded", 100, FULL)
     ],
 )
 def test_what_replays_come_to_is_said_in_a_sentence(recorded: Run, tried: list[Run], said: str) -> None:
-    found = WhatIf(
-        device=0,
-        calibration=EXACT,
-        capacity_bytes=95 * MIB,
-        reserved_before_bytes=70 * MIB,
-        laid_out_anew=False,
-        again=None,
-        curves=None,
-        fragmentation=None,
-        rows=[recorded, *tried],
-    )
-    assert said in str(conclusion(found))
+    assert said in str(conclusion(asked(EXACT, recorded, tried)))
+
+
+# the replay reserves 4 MiB less than the trace did
+INEXACT = replace(EXACT, exact=False, segments_equal=6, addresses_equal=11, peak_reserved_bytes=96 * MIB)
+
+
+@pytest.mark.parametrize(
+    ("recorded", "tried", "said"),
+    [
+        (RECORDED, [row("a:1", 97)], "None of these settings would have reserved"),
+        (RECORDED, [row("a:1", 95)], "With a:1 95 MiB would have been reserved"),
+        # of 95 MiB
+        (FAILED, [row("a:1", 92)], "isn't exact enough to say whether it would have fitted"),
+        (FAILED, [row("a:1", 91)], "With a:1 it would have fitted, with 91 MiB"),
+        (FAILED, [row("a:1", 90, replace(FULL, missing_bytes=4 * MIB))], "isn't exact enough to say"),
+        (
+            FAILED,
+            [row("a:1", 90, FULL)],
+            "run out with each of these settings. At event 1,235 5 MiB were missing",
+        ),
+        (FAILED, [row("recorded", 92, None, "x")], "isn't exact enough to say whether it would have fitted"),
+    ],
+)
+def test_nothing_is_concluded_from_less_than_the_replay_misses(
+    recorded: Run, tried: list[Run], said: str
+) -> None:
+    assert said in str(conclusion(asked(INEXACT, recorded, tried)))
+    assert "reproduces 6 of 7 segments and 11 of 12 addresses" in str(exactness(INEXACT))
+
+
+@pytest.mark.parametrize(
+    ("recorded", "tried", "said"),
+    [
+        (
+            RECORDED,
+            [row("recorded", 80, None, "x")],
+            "Of the 95 MiB that could be reserved, 15 MiB would have been left.",
+        ),
+        (
+            RECORDED,
+            [row("recorded", 80), row("a:1", 90)],
+            "with 80 MiB reserved at the peak. With a:1 as well, with 90",
+        ),
+        (
+            RECORDED,
+            [row("recorded", 80), row("a:1", 90, FULL)],
+            "With a:1 memory would have run out. At event 1,235",
+        ),
+        (
+            RECORDED,
+            [row("recorded", 90, FULL), row("a:1", 90, FULL)],
+            "5 MiB were missing with the recorded settings.",
+        ),
+        (
+            RECORDED,
+            [row("recorded", 99, replace(FULL, event=-1, asked_bytes=0), "x")],
+            "memory would already have run out before the first event: 5 MiB were missing.",
+        ),
+    ],
+)
+def test_with_other_memory_it_is_said_by_how_much(recorded: Run, tried: list[Run], said: str) -> None:
+    assert said in str(conclusion(asked(EXACT, recorded, tried)))
