@@ -14,6 +14,7 @@ recorders need the standard library alone. An error in them is printed, and the 
 
 from __future__ import annotations
 
+import _thread
 import atexit
 import contextlib
 import importlib.abc
@@ -25,6 +26,7 @@ import signal
 import sys
 import threading
 import time
+from collections import deque
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -38,9 +40,13 @@ _DESCENDANT = "MEMLENS_RECORD_DESCENDANT"
 """Set for programs that the recorded one starts."""
 KEEP = 3
 """How many files of each reason stay unless another number is given."""
-_WATCH_SECONDS = 0.25
-_PART_OF_LIMIT = 0.75
-"""At this part of a container's limit a file is written: writing needs memory, and the kernel gives no warning."""
+_WATCH_SECONDS = 0.1
+_PARTS_OF_LIMIT = (0.6, 0.85)
+"""A file is written when what is used, and what writing takes, reach these parts of a container's limit."""
+_MOST_OF_LIMIT = 0.97
+"""Above this part nothing is written, since that would end the program."""
+_PAUSE_SECONDS = 1.0
+"""How long the main thread is waited for to write a file itself."""
 _NO_LIMIT_BYTES = 1 << 60
 _BALLAST_BYTES = 16 << 20
 
@@ -87,6 +93,9 @@ class Recorder(Protocol):
 
     def used_bytes(self) -> int:
         """What counts towards the limit, now."""
+
+    def writing_bytes(self) -> int:
+        """About how much memory :meth:`write` takes now."""
 
 
 def say(line: str) -> None:
@@ -163,7 +172,9 @@ class Recording:
         self._lock = threading.RLock()
         self._has_ended = False
         self._ballast: bytearray | None = None
-        self._is_limit_passed = False
+        self._limits_passed = 0
+        self._due: deque[str] = deque()
+        """Reasons for which the main thread is to write."""
 
     # ---- what recorders use ----
 
@@ -259,7 +270,7 @@ class Recording:
             return
         asked = getattr(signal, "SIGUSR2", None)
         if asked is not None and signal.getsignal(asked) is signal.SIG_DFL:
-            signal.signal(asked, lambda *_: self.write("asked"))
+            signal.signal(asked, self._asked)
         before = signal.getsignal(signal.SIGTERM)
         if before is signal.SIG_IGN or before is None:
             return
@@ -274,6 +285,31 @@ class Recording:
 
         self._own_handler, self._before = terminated, before
         signal.signal(signal.SIGTERM, terminated)
+
+    def _asked(self, *_: object) -> None:
+        with self._lock:
+            try:
+                reason = self._due.pop()
+            except IndexError:
+                reason = "asked"
+            self.write(reason)
+
+    def _write_in_main_thread(self, reason: str) -> None:
+        """Write where the program can't go on meanwhile, and use up more memory; if that doesn't begin soon, here."""
+        asked = getattr(signal, "SIGUSR2", None)
+        if asked is not None and signal.getsignal(asked) == self._asked and sys.version_info >= (3, 10):
+            self._due.append(reason)
+            _thread.interrupt_main(asked)
+            end = time.monotonic() + _PAUSE_SECONDS
+            while self._due and time.monotonic() < end:
+                time.sleep(_WATCH_SECONDS / 10)
+            try:
+                self._due.pop()
+            except IndexError:
+                # it has begun, and the lock is free when it is done
+                with self._lock:
+                    return
+        self.write(reason)
 
     def _forked(self) -> None:
         """A child has no thread but one, and is often ended by SIGTERM when its work is done."""
@@ -291,24 +327,32 @@ class Recording:
 
     def _watch(self) -> None:
         recorder = self._recorder
-        limit = self.settings.at_bytes
-        if recorder is None or self._is_limit_passed:
+        if recorder is None:
             return
-        if limit is None and recorder.limits_process:
-            container = container_limit_bytes()
-            limit = int(container * _PART_OF_LIMIT) if container else None
-        if limit is not None:
-            threading.Thread(
-                target=self._watch_until, args=(recorder, limit), name="memlens", daemon=True
-            ).start()
+        limits, used_bytes, most = [self.settings.at_bytes or 0], recorder.used_bytes, sys.maxsize
+        if self.settings.at_bytes is None:
+            container = container_of_process() if recorder.limits_process else None
+            if container is None:
+                return
+            limits = [int(container.limit_bytes * part) for part in _PARTS_OF_LIMIT]
+            most = int(container.limit_bytes * _MOST_OF_LIMIT)
 
-    def _watch_until(self, recorder: Recorder, limit: int) -> None:
-        while not self._has_ended:
+            def used_bytes() -> int:
+                return container.used_bytes() + recorder.writing_bytes()
+
+        threading.Thread(
+            target=self._watch_until, args=(limits, used_bytes, most), name="memlens", daemon=True
+        ).start()
+
+    def _watch_until(self, limits: list[int], used_bytes: Callable[[], int], most: int) -> None:
+        while not self._has_ended and self._limits_passed < len(limits):
             try:
-                if recorder.used_bytes() >= limit:
-                    self._is_limit_passed = True
-                    self.write("limit")
-                    return
+                used = used_bytes()
+                passed = sum(used >= limit for limit in limits)
+                if passed > self._limits_passed:
+                    self._limits_passed = passed
+                    if used < most:
+                        self._write_in_main_thread("limit")
             except Exception as error:
                 say(f"the limit isn't watched any more: {type(error).__name__}: {error}")
                 return
@@ -321,28 +365,47 @@ def who() -> str:
     return f"rank{rank}-{os.getpid()}" if rank.isdecimal() else str(os.getpid())
 
 
-def container_limit_bytes() -> int | None:
-    """The limit of the control group of this process, None if it has none."""
+class Container:
+    """The control group of this process that has the lowest limit."""
+
+    def __init__(self, limit_bytes: int, statistics: str, line: str) -> None:
+        """``line`` is the name in the file ``statistics`` of what counts and can't be given back."""
+        self.limit_bytes = limit_bytes
+        self.statistics = statistics
+        self.line = line
+
+    def used_bytes(self) -> int:
+        """What all processes of the group use, without the cache of files."""
+        for line in Path(self.statistics).read_text("ascii").splitlines():
+            name, _, count = line.partition(" ")
+            if name == self.line:
+                return int(count)
+        return resident_bytes()
+
+
+def container_of_process() -> Container | None:
+    """The container of this process, None if it has no limit."""
     try:
         lines = Path("/proc/self/cgroup").read_text("utf-8").splitlines()
     except OSError:
         return None
-    found: list[int] = []
+    found: list[Container] = []
     for line in lines:
         _, controllers, place = [*line.split(":", 2), "", ""][:3]
         if controllers and "memory" not in controllers.split(","):
             continue
-        root, name = (
-            ("/sys/fs/cgroup/memory", "memory.limit_in_bytes")
+        root, name, counted = (
+            ("/sys/fs/cgroup/memory", "memory.limit_in_bytes", "total_rss")
             if controllers
-            else ("/sys/fs/cgroup", "memory.max")
+            else ("/sys/fs/cgroup", "memory.max", "anon")
         )
         # a container sees its own group as the root
         for folder in (root + place.rstrip("/"), root):
             with contextlib.suppress(OSError, ValueError):
-                found.append(int(Path(folder, name).read_text("ascii")))
-    limits = [each for each in found if 0 < each < _NO_LIMIT_BYTES]
-    return min(limits) if limits else None
+                limit = int(Path(folder, name).read_text("ascii"))
+                if 0 < limit < _NO_LIMIT_BYTES:
+                    found.append(Container(limit, str(Path(folder, "memory.stat")), counted))
+    return min(found, key=lambda each: each.limit_bytes, default=None)
 
 
 def recorders() -> list[type[Recorder]]:

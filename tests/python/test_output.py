@@ -580,6 +580,7 @@ INTERNAL = {
     "server/manifest.py": "the build",
     "server/handlers/fleet.py": "a copy in the cache",
     "server/process.py": "stdout",
+    "launching/running.py": "an empty file that the program left",
     "packs/python/memray_meter.py": "into what the one function has opened",
     "remote_files.py": "a temporary folder",
     "server/sessions/children.py": "what a killed child has left",

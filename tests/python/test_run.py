@@ -7,9 +7,11 @@ memory that they are given.
 import json
 import os
 import pickle
+import secrets
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -212,6 +214,9 @@ def test_nothing_is_overwritten_and_the_last_files_stay(tmp_path: Path) -> None:
         def used_bytes(self) -> int:
             return 0
 
+        def writing_bytes(self) -> int:
+            return 0
+
     with pytest.MonkeyPatch.context() as patch:
         # this process is the tests'
         for name in ("_chain_hooks", "_handle_signals"):
@@ -334,6 +339,11 @@ def test_an_error_of_the_recorder_is_not_the_programs(tmp_path: Path) -> None:
 
 # ---- other runtimes ----
 
+LEAKING_JAVA = """import java.util.*;
+public class Leak { static List<long[]> kept = new ArrayList<>();
+  public static void main(String[] a) { for (;;) kept.add(new long[1000]); } }
+"""
+
 
 @posix
 def test_node_leaves_a_heap_snapshot(tmp_path: Path) -> None:
@@ -355,15 +365,117 @@ def test_java_leaves_a_heap_dump(tmp_path: Path) -> None:
     needs("java")
     folder = tmp_path / "with blanks"
     folder.mkdir()
-    (folder / "Leak.java").write_text(
-        "import java.util.*;\n"
-        "public class Leak { static List<long[]> kept = new ArrayList<>();\n"
-        "  public static void main(String[] a) { for (;;) kept.add(new long[1000]); } }\n"
-    )
+    (folder / "Leak.java").write_text(LEAKING_JAVA)
     subprocess.run(["javac", "Leak.java"], cwd=folder, check=True)
     done = started(folder, ["java", "-Xmx24m", "Leak"])
     assert done.returncode == 1, done.stderr
     assert "kept" in memlens("findings", only_file(folder, "java_pid*.hprof")).stdout
+
+
+@posix
+def test_node_leaves_a_profile_at_a_limit_though_it_never_waits(tmp_path: Path) -> None:
+    needs("node")
+    # without a moment for timers, and more slowly than V8 writes a snapshot
+    (tmp_path / "leak.js").write_text(
+        "global.kept = []; for (;;) {\n  global.kept.push(new Array(5000).fill(1.5));\n"
+        "  for (const end = Date.now() + 1; Date.now() < end; );\n}\n"
+    )
+    done = started(tmp_path, ["--at", "60MiB", "node", "--max-old-space-size=60", "leak.js"])
+    assert done.returncode == 128 + signal.SIGABRT, done.stderr
+    (profile,) = (tmp_path / "files").glob("limit-*.heapprofile")
+    assert names_the_line(profile, "leak.js:1")
+    assert (
+        "--every doesn't apply to --node" in memlens("run", "--every", "3", "node", "x.js", status=1).stderr
+    )
+
+
+# ---- in a container of limited memory ----
+
+LEAKING_JS = """class Kept { constructor(i) { this.first = i; this.more = {next: i}; } }
+global.kept = []; for (let i = 0;; i++) global.kept.push(new Kept(i));
+"""
+SMALL_OBJECTS = """
+kept, number = [], 0
+while True:
+    number += 1
+    kept.append({"first": number, "more": [number]})
+"""
+GROUPS = Path("/sys/fs/cgroup")
+
+
+@pytest.fixture
+def container() -> Iterator[Path]:
+    """A control group of 300 MB, without swap. Processes enter it by its file ``cgroup.procs``."""
+    by_controller = GROUPS / "memory"
+    top, limits = (
+        (by_controller, ("memory.limit_in_bytes", "memory.memsw.limit_in_bytes"))
+        if by_controller.is_dir()
+        else (GROUPS, ("memory.max", "memory.swap.max"))
+    )
+    group = top / f"memlens-test-{os.getpid()}-{secrets.token_hex(4)}"
+    try:
+        group.mkdir()
+    except OSError as error:
+        pytest.skip(f"no control group can be made: {error}")
+    try:
+        # the second is of swap alone, or of both
+        (group / limits[0]).write_text(str(CONTAINER_BYTES))
+        (group / limits[1]).write_text("0" if "swap.max" in limits[1] else str(CONTAINER_BYTES))
+    except OSError as error:
+        group.rmdir()
+        pytest.skip(f"a control group can't be limited: {error}")
+    yield group
+    group.rmdir()
+
+
+CONTAINER_BYTES = 300 << 20
+ENTER = "import os, sys; open(sys.argv[1], 'w').write(str(os.getpid())); os.execv(sys.argv[2], sys.argv[2:])"
+
+
+def in_container(group: Path, folder: Path, *program: str) -> int:
+    """Run a program with ``memlens run`` in a control group, and return the exit status."""
+    done = subprocess.run(
+        [sys.executable, "-c", ENTER, group / "cgroup.procs", sys.executable, "-P", "-m", "memlens", "run",
+         "-o", "files", *program],
+        cwd=folder, capture_output=True, text=True, timeout=120, check=False,
+    )  # fmt: skip
+    return done.returncode
+
+
+def test_python_leaves_the_line_though_the_kernel_ends_it(container: Path, tmp_path: Path) -> None:
+    (tmp_path / "leaking.py").write_text(SMALL_OBJECTS)
+    assert in_container(container, tmp_path, sys.executable, "leaking.py") == 128 + signal.SIGKILL
+    files = sorted((tmp_path / "files").iterdir())
+    assert files
+    for file in files:
+        assert file.match("limit-*.tracemalloc")
+        assert names_the_line(file, "leaking.py:5")
+
+
+def test_node_leaves_the_line_though_the_kernel_ends_it(container: Path, tmp_path: Path) -> None:
+    needs("node")
+    (tmp_path / "leak.js").write_text(LEAKING_JS)
+    # V8 takes a heap of 259 MB at least, whatever the container has
+    assert in_container(container, tmp_path, "node", "leak.js") == 128 + signal.SIGKILL
+    assert names_the_line(only_file(tmp_path, "limit-*.heapprofile"), "leak.js:1")
+
+
+def test_node_leaves_a_snapshot_where_the_container_has_room(container: Path, tmp_path: Path) -> None:
+    needs("node")
+    (tmp_path / "leak.js").write_text("class Kept { constructor() { this.own = new Array(1000).fill(1.5); } }\n"
+                                      "global.kept = []; for (;;) global.kept.push(new Kept());\n")  # fmt: skip
+    status = in_container(container, tmp_path, "node", "--max-old-space-size=30", "leak.js")
+    assert status == 128 + signal.SIGABRT
+    snapshots = list((tmp_path / "files").glob("*.heapsnapshot"))
+    assert "Kept" in memlens("findings", snapshots[0]).stdout
+
+
+def test_java_leaves_a_heap_dump_in_a_container(container: Path, tmp_path: Path) -> None:
+    needs("java")
+    (tmp_path / "Leak.java").write_text(LEAKING_JAVA)
+    subprocess.run(["javac", "Leak.java"], cwd=tmp_path, check=True)
+    assert in_container(container, tmp_path, "java", "Leak") == 1
+    assert "kept" in memlens("findings", only_file(tmp_path, "java_pid*.hprof")).stdout
 
 
 def test_an_unknown_program_is_asked_for_its_way() -> None:

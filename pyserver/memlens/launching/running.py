@@ -50,6 +50,11 @@ def run(start: Start, folder: Path) -> Ended:
             signal.signal(number, handler)
     killed = os.name == "posix" and status == -signal.SIGKILL
     files = [path for path, state in _state(folder).items() if there.get(path) != state]
+    for path in files:
+        if path.stat().st_size == 0:
+            # it was ended before it could write more
+            path.unlink()
+    files = [path for path in files if path.exists()]
     return Ended(
         status if status >= 0 else 128 - status,
         killed and oom_kills() > kills,

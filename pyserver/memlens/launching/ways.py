@@ -49,11 +49,17 @@ def start_of(
         arguments = way.arguments.load()(command, folder)
     changed = dict(environment)
     if way.variables is not None:
-        changed |= way.variables.load()(environment, folder)
+        changed |= way.variables.load()(environment, settings)
     if way.recorder:
         settings.by = way.name if name else ""
         paths = [str(SITE), *filter(None, [environment.get("PYTHONPATH")])]
         changed |= {VARIABLE: json.dumps(vars(settings)), "PYTHONPATH": os.pathsep.join(paths)}
-    elif settings.at_bytes is not None or settings.every is not None:
-        raise BadRequestError(phrase("--at and --every are for programs of Python"))
+    else:
+        for option, value, is_known in (
+            ("--at", settings.at_bytes, way.has_limit), ("--every", settings.every, False),
+        ):  # fmt: skip
+            if value is not None and not is_known:
+                raise BadRequestError(
+                    phrase("{option} doesn't apply to {way}", option=option, way=f"--{way.name}")
+                )
     return Start(arguments, changed, way)

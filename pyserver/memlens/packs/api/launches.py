@@ -7,10 +7,11 @@ from pathlib import Path
 from msgspec import Struct
 
 from memlens.packs.api.parts import Part
+from memlens.record import Settings
 from memlens.texts import Text
 
-Variables = Callable[[Mapping[str, str], Path], dict[str, str]]
-"""The variables to set, given those that there are and the folder for files."""
+Variables = Callable[[Mapping[str, str], Settings], dict[str, str]]
+"""The variables to set, given those that there are, and what to record where."""
 Arguments = Callable[[Sequence[str], Path], list[str]]
 """The command line to run instead of one, with files into a folder. Raises BadRequestError."""
 
@@ -28,6 +29,8 @@ class Launch(Struct, frozen=True, kw_only=True):
     """Whether such programs are started so without its option; of several by their order."""
     recorder: bool = False
     """Whether ``recorder.py`` in the pack's folder is loaded by the program, see ``memlens/record.py``."""
+    has_limit: bool = False
+    """Whether a file is written once so much memory is resident, also without ``recorder.py``."""
     variables: Part[Variables] | None = None
     arguments: Part[Arguments] | None = None
     asked_by: str = ""

@@ -6,9 +6,12 @@ Source: the description of JAVA_TOOL_OPTIONS in "JVM Tool Interface", which also
 from collections.abc import Mapping
 from pathlib import Path
 
+from memlens.record import Settings
 
-def variables(environment: Mapping[str, str], folder: Path) -> dict[str, str]:
+
+def variables(environment: Mapping[str, str], settings: Settings) -> dict[str, str]:
     """JAVA_TOOL_OPTIONS with its own options first: what the program's user chose holds."""
+    folder = Path(settings.folder)
     own = (
         "-XX:+HeapDumpOnOutOfMemoryError",
         _quoted(f"-XX:HeapDumpPath={folder}"),

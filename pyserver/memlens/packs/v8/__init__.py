@@ -173,7 +173,10 @@ PACK = Pack(
     launches=(
         Launch(
             name="node",
-            records=phrase("Node.js: heap snapshots near the limit of its heap, and on SIGUSR2"),
+            records=phrase(
+                "Node.js: heap snapshots near the limit of its heap and on SIGUSR2, and what its lines allocated"
+            ),
+            has_limit=True,
             programs=re.compile(r"node(?:js)?|npm|npx|pnpm|yarn"),
             variables=Part(f"{_HERE}.launching:variables"),
         ),
