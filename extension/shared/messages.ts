@@ -39,7 +39,7 @@ export type BookmarkChange =
  * How it is known which of two snapshots is the earlier one: by when they were recorded, else by the order in which the user
  * chose them, else by their files' times; names decide where these are the same or unknown.
  */
-export type OrderedBy = 'recorded' | 'chosen' | 'modified' | 'name';
+export type OrderedBy = 'recorded' | 'chosen' | 'named' | 'modified' | 'name';
 
 /**
  * The snapshot that a view's is compared with, opened with a second reference. `uri` is that of its file, `file` what it

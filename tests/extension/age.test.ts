@@ -12,6 +12,13 @@ it('of two snapshots the earlier one is found by their recording, their files’
     [age('b', 1, 9), age('a', 2, 3), true, 'recorded'],
     [age('b', 1, 9), age('a', 1, 3), false, 'modified'],
     [age('b', null, 3), age('a', 2, 9), true, 'modified'],
+    // a checkout wrote the later one first; other words than these say nothing, and recordings know better
+    [age('leak_base.hprof', null, 9), age('leak_after.hprof', null, 3), true, 'named'],
+    [age('heap-after.hprof', null, 3), age('heap-before.hprof', null, 9), false, 'named'],
+    [age('go-heap.pb.gz', null, 3), age('go-heap-base.pb.gz', null, 9), false, 'named'],
+    [age('bert-base.hprof', null, 9), age('bert-large.hprof', null, 3), false, 'modified'],
+    [age('database.hprof', null, 9), age('data.hprof', null, 3), false, 'modified'],
+    [age('base.hprof', 2, 3), age('after.hprof', 1, 9), false, 'recorded'],
     // copies
     [age('run9', null, 3), age('run10', null, 3), true, 'name'],
     [age('run10', null, 3), age('run9', null, null), false, 'name'],

@@ -1,5 +1,5 @@
-// Which of two snapshots is the earlier one: by when they were recorded, else as the user chose, else by when their files
-// were written.
+// Which of two snapshots is the earlier one: by when they were recorded, else as the user chose, else as their names say,
+// else by when their files were written.
 
 import { stat } from 'node:fs/promises';
 import path from 'node:path';
@@ -41,8 +41,23 @@ export function isOlder(one: Age, other: Age, chosen?: boolean): { older: boolea
   ];
   if (recorded !== null) return { older: recorded, orderedBy: 'recorded' };
   if (chosen !== undefined) return { older: chosen, orderedBy: 'chosen' };
+  const [mine, theirs] = [stageOf(one.name), stageOf(other.name)];
+  if (mine.rest === theirs.rest && mine.stage !== theirs.stage)
+    return { older: mine.stage < theirs.stage, orderedBy: 'named' };
   if (modified !== null) return { older: modified, orderedBy: 'modified' };
   return { older: one.name.localeCompare(other.name, 'en', { numeric: true }) < 0, orderedBy: 'name' };
+}
+
+/** What people call a snapshot that was taken before a change, or after it: a copy or a checkout changes files' times. */
+const EARLIER = ['before', 'base', 'baseline', 'old'];
+const LATER = ['after', 'new'];
+
+/** Whether a name says earlier (-1), later (1) or neither (0), and its other words. */
+function stageOf(name: string): { stage: number; rest: string } {
+  const words = name.toLowerCase().split(/[^\p{L}\p{N}]+/u);
+  const rest = words.filter((word) => !EARLIER.includes(word) && !LATER.includes(word));
+  const has = (stage: readonly string[]): number => Number(words.some((word) => stage.includes(word)));
+  return { stage: has(LATER) - has(EARLIER), rest: rest.join(' ') };
 }
 
 function before(mine: number | null, theirs: number | null): boolean | null {

@@ -96,6 +96,10 @@ function orderWords(by: OrderedBy): string {
       return t(
         'The files don’t say when they were recorded: the one that was selected first counts as “before”',
       );
+    case 'named':
+      return t(
+        'The files don’t say when they were recorded: the one whose name says that it is earlier counts as “before”',
+      );
     case 'modified':
       return t('The files don’t say when they were recorded: the one written earlier counts as “before”');
     case 'name':
@@ -109,6 +113,8 @@ function orderNote(by: OrderedBy): VNode | null {
     case 'recorded':
     case 'chosen':
       return null;
+    case 'named':
+      return <Note by={by} text={t('by the files’ names')} />;
     case 'modified':
       return <Note by={by} text={t('by the files’ times')} />;
     case 'name':
