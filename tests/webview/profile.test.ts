@@ -84,16 +84,16 @@ describe('columns of hot spots', () => {
   });
 
   test('are headed by what is measured', () => {
-    assert.deepEqual(heads(), ['Name', 'Bytes', 'Share', 'Count', 'Largest stack']);
+    assert.deepEqual(heads(), ['Name', 'Bytes', 'Share', 'Count', 'Largest']);
     setFigures({ unit: 'count', counts: 'sample' });
-    assert.deepEqual(heads(), ['Name', 'Number', 'Share', 'Samples', 'Largest stack']);
+    assert.deepEqual(heads(), ['Name', 'Number', 'Share', 'Samples', 'Largest']);
     setFigures({ unit: 'instrs', counts: null });
-    assert.deepEqual(heads(), ['Name', 'Instrs', 'Share', 'Count', 'Largest stack']);
+    assert.deepEqual(heads(), ['Name', 'Instrs', 'Share', 'Count', 'Largest']);
     const sized = { ...many, has_sizes: true };
-    const last = (): string => groupColumns(sized, 'v', '').at(-1)?.name ?? '';
-    assert.equal(last(), 'Largest stack');
+    const last = (): string => groupColumns(sized, 'v', '').at(-1)?.title ?? '';
+    assert.equal(last(), 'Total of the largest single stack');
     setFigures({ unit: 'bytes', counts: 'allocation' });
-    assert.equal(last(), 'Largest block');
+    assert.equal(last(), 'The size of the largest block');
     setFigures({ unit: 'instrs', counts: null });
     const [name, figures, , counts] = groupColumns(many, 'freed from 1 s to 2 s', 'By a rule.');
     assert.match(name?.title ?? '', /^By a rule\. /);

@@ -99,11 +99,12 @@ function sampleColumns(profile: ProfileInfo, setName: string, rule: string): Col
       order: 'count',
     },
     {
-      ...(profile.has_sizes && inBytes()
-        ? { name: t('Largest block'), title: t('The size of the largest block') }
-        : { name: t('Largest stack'), title: t('Total of the largest single stack') }),
-      // in a narrow panel the figures have room, and the head is cut
-      width: `max(${figureWidth}, min(17ch, 16cqw))`,
+      name: t('Largest'),
+      title:
+        profile.has_sizes && inBytes()
+          ? t('The size of the largest block')
+          : t('Total of the largest single stack'),
+      width: figureWidth,
       order: 'largest',
     },
   ];
