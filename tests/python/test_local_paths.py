@@ -288,6 +288,7 @@ LOOKING = {
     "packs/dotnet/dumping.py": "the dump that it writes",
     "packs/jvm/dumping.py": "the dump that it has written",
     "packs/jvm/flight/recording.py": "the folder that it is written in",
+    "packs/python/memray_meter.py": "the capture that it writes",
     "packs/others.py": "installed packages",
     "packs/pytorch/export.py": "a temporary folder",
     "packs/pytorch/snapviewer.py": "a temporary folder",

@@ -29,7 +29,7 @@ def own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         "paths HEAP", "paths HEAP 7 --of type:x", "paths HEAP 7 --markdown",
         "dump 1", "dump 1 OUT --every 1", "dump 1 OUT --count 2",
         "compare TRACE TRACE --key x", "compare TRACE TRACE --csv", "compare TRACE TRACE --by type",
-        "compare TRACE TRACE --by finding", "compare TRACE TRACE TRACE", "compare HEAP HEAP HEAP --by finding",
+        "compare TRACE TRACE --by finding", "compare TRACE TRACE TRACE --by stack", "compare HEAP HEAP HEAP --by finding",
         "flame HEAP --tree paths --bottom-up", "flame TRACE --group package", "flame TRACE --diff TRACE --value count",
         "picture TRACE --of timeline --diff TRACE", "picture TRACE --value live", "picture HEAP --by-line",
         "export TRACE --snapviewer OUT.zip --at end", "export PROFILE --pprof OUT.pb --at end",

@@ -147,7 +147,8 @@ test('without a line or with half of it it would have fitted, and each change ca
   await tight.menu(tight.one('.live-set .grid-row.group', 'model.py:22'), 'What If Without This');
   assert.equal(
     conclusion(),
-    'Without these allocations it would have fitted, with 80 MiB reserved at the peak.',
+    'Without these allocations it would have fitted, with 80 MiB reserved at the peak. ' +
+      'Of the 100 MiB that could be reserved, 20 MiB would have been left.',
   );
   assert.deepEqual(settings(), ['As recorded', 'The recorded settings', ...tried]);
 
@@ -164,7 +165,8 @@ test('without a line or with half of it it would have fitted, and each change ca
   await tight.choose('.what-if-terms select', 'halve');
   assert.equal(
     conclusion(),
-    'With these allocations halved it would have fitted, with 100 MiB reserved at the peak.',
+    'With these allocations halved it would have fitted, with 100 MiB reserved at the peak. ' +
+      'That is all that could be reserved.',
   );
   assert.match(
     tight.text('.what-if-curve figcaption'),

@@ -141,12 +141,17 @@ def _is_too_close(found: WhatIf, row: Run) -> bool:
 
 def _fit(found: WhatIf, row: Run) -> Iterator[Text]:
     """How much is left of the memory that could be reserved."""
-    if found.capacity_bytes is not None and row.out_of_memory is None:
+    if found.capacity_bytes is None or row.out_of_memory is not None:
+        return
+    left = found.capacity_bytes - row.peak_reserved_bytes
+    if left:
         yield phrase(
             "Of the {capacity} that could be reserved, {left} would have been left.",
             capacity=format_bytes(found.capacity_bytes),
-            left=format_bytes(found.capacity_bytes - row.peak_reserved_bytes),
+            left=format_bytes(left),
         )
+    else:
+        yield phrase("That is all that could be reserved.")
 
 
 def _with_setting(row: Run) -> Iterator[Text]:
